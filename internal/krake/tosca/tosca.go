@@ -27,8 +27,10 @@ const (
 	maxValues = 100_000
 	// maxMeant is how long all values may be together, in bytes, counted the same way.
 	maxMeant = 1 << 20
-	// maxKeys is how many keys a mapping may have: to find those that are there twice, each is compared with each.
-	maxKeys = 2000
+	// maxKeys is how many keys a mapping may have: to find those that are there twice, each is compared with each. And maxCompared is how many
+	// of all mappings are, in pairs, counted like values.
+	maxKeys     = 2000
+	maxCompared = 10_000_000
 )
 
 // Keys of the template's metadata that are ours. Templates that have been marked have OwnerKey.
@@ -135,7 +137,7 @@ func parse(text string, times int) (*yaml.Node, error) {
 }
 
 // meant is how much a template means, which may be so many times the bounds.
-type meant struct{ values, bytes, times int }
+type meant struct{ values, bytes, compared, times int }
 
 // add what a node means. An alias of what it is in has no end, and is too deep.
 func (m *meant) add(n *yaml.Node, depth int) error {
@@ -153,6 +155,9 @@ func (m *meant) add(n *yaml.Node, depth int) error {
 	case n.Kind == yaml.MappingNode:
 		if err := checkKeys(n); err != nil {
 			return err
+		}
+		if m.compared += len(n.Content) * len(n.Content) / 8; m.compared > m.times*maxCompared {
+			return fmt.Errorf("line %d: all mappings together have too many keys, aliases resolved", n.Line)
 		}
 	}
 	for _, child := range n.Content {
@@ -232,7 +237,16 @@ func Equal(a, b *Template) bool { return a.Hash() == b.Hash() }
 func (t *Template) Mark() Mark { return t.mark }
 
 // Marked is the template's text with the mark of its owner, and of what it is now. An error means that its metadata leaves no place.
-func (t *Template) Marked(owner string) (string, error) {
+func (t *Template) Marked(owner string) (text string, err error) {
+	for _, rewrite := range []func(*yaml.Node){func(*yaml.Node) {}, simplify} {
+		if text, err = t.marked(owner, rewrite); err == nil {
+			break
+		}
+	}
+	return text, err
+}
+
+func (t *Template) marked(owner string, rewrite func(*yaml.Node)) (string, error) {
 	document, err := parse(t.text, 1)
 	if err != nil {
 		return "", err
@@ -249,6 +263,7 @@ func (t *Template) Marked(owner string) (string, error) {
 	metadata.Style = 0
 	child(metadata, OwnerKey).SetString(owner)
 	child(metadata, hashKey).SetString(t.Hash())
+	rewrite(document)
 	var text bytes.Buffer
 	encoder := yaml.NewEncoder(&text)
 	encoder.SetIndent(2)
@@ -260,6 +275,20 @@ func (t *Template) Marked(owner string) (string, error) {
 		return "", errors.New("metadata must be a mapping of its own, without << in the template's own mapping")
 	}
 	return text.String(), nil
+}
+
+// simplify what the YAML package may write so that it means something else, such as a block that begins with an empty line, or 22:30 and
+// {a, b} in one line.
+func simplify(n *yaml.Node) {
+	switch {
+	case n.Kind != yaml.ScalarNode:
+		n.Style &^= yaml.FlowStyle
+	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+		n.Style = n.Style&yaml.TaggedStyle | yaml.DoubleQuotedStyle
+	}
+	for _, child := range n.Content {
+		simplify(child)
+	}
 }
 
 // child of a mapping, which gets an empty mapping where it has none of that name.

@@ -70,6 +70,7 @@ func TestParse_staysWithinBounds(t *testing.T) {
 		"a long text often":   {"a: [&a " + strings.Repeat("y", 20_000) + strings.Repeat(", *a", 20_000) + "]", "it has more than 1048576 bytes, aliases resolved"},
 		"too many keys":       {"a: {" + manyKeys(40_000) + "}", "line 1: a mapping has more than 2000 keys"},
 		"many keys":           {"a: {" + manyKeys(1_999) + "}", ""},
+		"many keys often":     {"a: &a {" + manyKeys(1_999) + "}\nb: [" + strings.Repeat("*a,", 20) + "]", "line 1: all mappings together have too many keys, aliases resolved"},
 		"a key in Base64":     {"imports: [a]\n!!binary aW1wb3J0cw==: []\n", "line 2: a key has the tag !!binary: remove the tag"},
 		"a hidden merge":      {"a: b\n!!merge c: {imports: [a]}\n", "line 2: a key has the tag !!merge: remove the tag"},
 		"an alias of a merge": {"a: {&m <<: {}}\n*m : {imports: [a]}\n", "line 2: a key is an alias, a list or a mapping: write a text"},
@@ -244,6 +245,10 @@ func TestMark_isReadBackAndChangesNothing(t *testing.T) {
 		"an alias":         template + "x: &x {a: b}\nmetadata: *x\n",
 		"another's mark":   template + "metadata: {bedplate_owner: evil, bedplate_hash: none}\n",
 		"in braces, all":   "{a: b}",
+		"names alone":      template + "x: {a, b}\n",
+		"times in a list":  template + "x: [22:30, 7:00]\n",
+		"an empty line":    template + "x: |\n\n  #!/bin/sh\n  a\n",
+		"folded lines":     template + "x: >-\n\n  a\n    b\n  c\n",
 		"windows' endings": strings.ReplaceAll(template, "\n", "\r\n"),
 	} {
 		g := NewWithT(t)
