@@ -14,6 +14,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/phases"
 	"github.com/bedplate/bedplate/internal/krake/im"
 	"github.com/bedplate/bedplate/internal/krake/tosca"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // infrastructure as the manager has it.
@@ -119,6 +120,26 @@ func (n *node) find(ctx context.Context, key graph.Key) (found []infrastructure,
 				"or delete the Cluster with the annotation %s, and look for the infrastructure yourself", n.on.Login, krakev1.AbandonAnnotation)}
 	}
 	return found, nil
+}
+
+// takeOver what was made with another Secret, which is kept as long as the ledger names it: to IM, a user of the same name with another
+// password is another one, and sees nothing of it. Then the ledger stays as it is.
+func (n *node) takeOver(ctx context.Context) error {
+	ledger, err := ledgers.Of(ctx, n.Client, n.Scheme(), n.object)
+	if err != nil || ledger == nil || slices.Index(ledger.Spec.Credentials, n.on.Login.String()) == 0 || ledger.Spec.Account != Account(n.api) {
+		return err
+	}
+	for _, e := range owned(ledger) {
+		if e.ID != "" {
+			_, err = n.api.Tosca(ctx, e.ID)
+		} else {
+			_, err = n.find(ctx, graph.Key{Owner: ledger.Spec.OwnerID, Params: e.Params})
+		}
+		if err != nil && !fault.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
 }
 
 // phaseOf an infrastructure: Failed is what may be repaired.

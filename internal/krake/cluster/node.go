@@ -58,8 +58,10 @@ type node struct {
 func (r *Reconciler) open(ctx context.Context, api Manager, on *Place, object *krakev1.Cluster) (_ *node, err error) {
 	n := &node{Reconciler: r, object: object, on: on, api: api}
 	n.kind = n.infrastructureKind(r.Engine)
-	n.graph, err = r.Engine.New(ctx, object, on.secrets(), n.kind)
-	return n, err
+	if n.graph, err = r.Engine.New(ctx, object, on.secrets(), n.kind); err != nil {
+		return nil, err
+	}
+	return n, n.takeOver(ctx)
 }
 
 // Reconcile brings the infrastructure to what the spec says, and shows it in the object.

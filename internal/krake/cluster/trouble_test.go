@@ -231,3 +231,25 @@ func TestProvider_thatGetsAnotherLoginKeepsTheOldOne(t *testing.T) {
 	f.Delete(provider)
 	f.UntilGone(login)
 }
+
+// A user of the same name with another password is another one to IM.
+func TestProvider_ofTheSameUserWithAnotherPasswordKeepsTheLogin(t *testing.T) {
+	t.Parallel()
+	f, c := connecting(t)
+	f.Create(f.Secret("other", map[string]string{im.SecretKeyUsername: kraketest.Username, im.SecretKeyPassword: "other"}))
+	provider := &krakev1.InfrastructureProvider{ObjectMeta: metav1.ObjectMeta{Name: kraketest.ProviderName, Namespace: f.Namespace}}
+	to := func(name string) {
+		kraketest.Change(f, provider, func(p *krakev1.InfrastructureProvider) { p.Spec.IM.SecretRef.Name = name })
+	}
+	to("other")
+	f.UntilReason(c, krakev1.InfrastructureReadyCondition, "Credentials", "put back the login that made it")
+	login := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: kraketest.ProviderName, Namespace: f.Namespace}}
+	f.Delete(login)
+	lookedAt(f)
+	lookedAt(f)
+	f.Expect(f.Read(login)).To(Succeed())
+	to(kraketest.ProviderName)
+	f.UntilState(c, krakev1.StateConnecting)
+	f.Delete(c)
+	f.UntilGone(c)
+}
