@@ -140,6 +140,7 @@ func (o *clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if err != nil || ctx.Err() != nil { // which isn't the cluster's fault
 		return ctrl.Result{}, errors.Join(err, ctx.Err())
 	}
+	uncounted := known.history
 	if known.add(seen.state) {
 		show(cluster, known.state(cluster), seen)
 	}
@@ -147,6 +148,7 @@ func (o *clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		known.counted, cluster.Status.Retries = now, known.failures
 	}
 	if err := patch.All(ctx, o.Client, before, cluster); err != nil {
+		known.history, known.counted = uncounted, time.Time{} // the next look comes at once, and isn't another one
 		return ctrl.Result{}, err
 	}
 	o.tell(ctx, before, cluster, seen)

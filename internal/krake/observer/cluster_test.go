@@ -55,17 +55,21 @@ type fixture struct {
 	namespace string
 }
 
-func start(t *testing.T) *fixture {
+func start(t *testing.T, change ...func(*ctrl.Options)) *fixture {
 	t.Helper()
 	f := &fixture{NewWithT(t), t, testenv.Client(t), testenv.Namespace(t)}
 	f.SetDefaultEventuallyTimeout(patience)
 	f.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
-	mgr, err := ctrl.NewManager(testenv.Config(t), ctrl.Options{
+	options := ctrl.Options{
 		Scheme: testenv.Scheme(t), Metrics: metricsserver.Options{BindAddress: "0"},
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{f.namespace: {}}},
 		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)}, // each test has a manager
-	})
+	}
+	for _, c := range change {
+		c(&options)
+	}
+	mgr, err := ctrl.NewManager(testenv.Config(t), options)
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(observer.Setup(mgr, observer.Config{
 		Egress: egress.Policy{Loopback: true}, Interval: interval, Clock: clock.RealClock{}, GlobalNamespace: f.namespace,
@@ -189,10 +193,6 @@ func (f *fixture) becomes(c *krakev1.Cluster, state krakev1.ClusterState) *krake
 	f.t.Helper()
 	f.Eventually(func() krakev1.ClusterState { return f.get(c).Status.State }).Should(Equal(state))
 	return c
-}
-
-func condition(c *krakev1.Cluster, kind string) *metav1.Condition {
-	return meta.FindStatusCondition(c.Status.Conditions, kind)
 }
 
 func TestCluster_thatIsRegisteredIsObserved(t *testing.T) {

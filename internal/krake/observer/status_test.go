@@ -10,10 +10,15 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
 )
+
+func condition(c *krakev1.Cluster, kind string) *metav1.Condition {
+	return meta.FindStatusCondition(c.Status.Conditions, kind)
+}
 
 // As JSON, some characters are six times as long.
 func TestCluster_ofWordyNodesFitsIntoAStatus(t *testing.T) {
