@@ -83,12 +83,6 @@ func parseWithin(text string, times int) (*Template, error) {
 	return t, nil
 }
 
-// The mark in a template, as both Marked and the infrastructure manager write it: each field in a line of its own.
-var (
-	metadataLines = regexp.MustCompile(`(?m)^metadata:\n(?: .*\n?)+`)
-	markLine      = regexp.MustCompile(`(?m)^  (` + OwnerKey + `|` + hashKey + `): ['"]?([^\s'"]+)['"]?$`)
-)
-
 // Read a template that an infrastructure manager has. All that was merged into it, and how it is written there, may have made it larger
 // than one that can be parsed: then only its mark is known.
 func Read(text string) (*Template, error) {
@@ -98,17 +92,35 @@ func Read(text string) (*Template, error) {
 	}
 	t = &Template{text: text}
 	t.hash = sync.OnceValue(t.sum)
-	for _, field := range markLine.FindAllStringSubmatch(metadataLines.FindString(text), -1) {
-		if field[1] == OwnerKey {
-			t.mark.Owner = field[2]
-		} else {
-			t.mark.Hash = field[2]
-		}
-	}
+	t.mark = markIn(text)
 	if t.mark.Owner == "" {
 		return nil, err
 	}
 	return t, nil
+}
+
+// markIn a text, as both Marked and the infrastructure manager write it: each field in a line of its own. The text may be a long one of
+// someone else's.
+func markIn(text string) (m Mark) {
+	inside, found := false, false
+	for line := range strings.Lines(text) {
+		switch {
+		case inside && strings.HasPrefix(line, " "):
+			found = true
+			field, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+			switch value = strings.Trim(value, `'"`); field {
+			case "  " + OwnerKey:
+				m.Owner = value
+			case "  " + hashKey:
+				m.Hash = value
+			}
+		case found:
+			return m
+		default:
+			inside = line == "metadata:\n"
+		}
+	}
+	return m
 }
 
 // parse returns the only document of a text, which is a mapping, and within so many times the bounds.

@@ -289,6 +289,11 @@ func TestRead_knowsTheMarkOfWhatIsTooLarge(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(after.Mark()).To(Equal(tosca.Mark{Owner: "me", Hash: before.Hash()}))
 	}
+	began := time.Now()
+	long, err := tosca.Read("metadata:\n" + strings.Repeat(" x\n", 2_500_000) + "  bedplate_owner: me\n") // of a server that isn't IM
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(long.Mark().Owner).To(Equal("me"))
+	g.Expect(time.Since(began)).To(BeNumerically("<", 2*time.Second))
 	_, err = tosca.Read(template + strings.Repeat("#", krakev1.MaxTOSCA))
 	g.Expect(err).To(MatchError(ContainSubstring("and may have 204800")), "it has no mark")
 }
