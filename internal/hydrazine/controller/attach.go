@@ -76,6 +76,11 @@ func (r *resourceReconciler) settle(
 		return ctrl.Result{}, err
 	}
 	r.tell(resource, report, foreign, unproven)
+	if !r.networks.joinable(ctx, group.UID, report, inGroup) {
+		unmet(resource, resourcev1.AttachedCondition, reasonNoCentral, fmt.Sprintf("the OVN central of ResourceGroup %s can't be reached now, or "+
+			"hasn't removed yet what DPU %s has given up: if that lasts, check that its ovn-northd runs", group.Name, report.GetChassis()))
+		return ctrl.Result{RequeueAfter: min(r.poll, time.Second)}, nil // it takes only moments
+	}
 	if reference.FormerFabricIPs = r.former(ctx, resource, reference); len(reference.FormerFabricIPs) > maxFormer {
 		result := r.leave(ctx, resource)
 		if attachedByUs(resource) {

@@ -132,7 +132,7 @@ func (r *groupReconciler) reconcile(ctx context.Context, group *resourcev1.Resou
 		unmet(group, resourcev1.TopologyReadyCondition, overlay.ReasonRefused, err.Error())
 		return nil // only a change of the spec helps
 	}
-	if _, err := network.apply(ctx, string(group.UID), wanted.Rows()); err != nil {
+	if err := network.apply(ctx, wanted); err != nil {
 		unmet(group, resourcev1.TopologyReadyCondition, reasonWriteFailed, "the topology isn't written: "+err.Error())
 		return err
 	}

@@ -99,9 +99,7 @@ func (r *resourceReconciler) confirm(ctx context.Context, resource *resourcev1.M
 // address.
 func (r *resourceReconciler) letGo(ctx context.Context, resource *resourcev1.ManagedResource, answer *agentv1.Report) error {
 	at := resource.Status.LogicalPortReference
-	if at == nil || at.GroupUID == "" || !slices.ContainsFunc(answer.GetPorts(), func(p *agentv1.Port) bool {
-		return p.GetAssignment().GetGroupUid() == string(at.GroupUID)
-	}) {
+	if at == nil || at.GroupUID == "" || !serves(answer, at.GroupUID) {
 		return nil
 	}
 	return r.unanswered(ctx, resource)

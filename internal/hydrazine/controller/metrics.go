@@ -5,12 +5,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ovn-kubernetes/libovsdb/model"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/topology"
 )
 
 // buckets range from a change within a rack to one that requires manual intervention.
@@ -32,16 +32,19 @@ var (
 
 func init() { metrics.Registry.MustRegister(propagations, announcements) }
 
-// apply rows to a central, and note when the first change was made that not all DPUs have yet.
-func (w *network) apply(ctx context.Context, owner string, wanted []model.Model) (int, error) {
+// apply a topology to a central, and note when the first change was made that not all DPUs have yet.
+func (w *network) apply(ctx context.Context, wanted *topology.Topology) error {
 	start := time.Now()
-	operations, err := w.north.Apply(ctx, owner, wanted)
+	operations, err := w.north.Apply(ctx, wanted.Group.UID, wanted.Rows())
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if operations > 0 && w.changed.IsZero() {
 		w.changed = start
 	}
-	return operations, err
+	if err == nil {
+		err = w.wrote(ctx, wanted.Members)
+	}
+	return err
 }
 
 // arrived notes how long a change has taken, if all of so many DPUs have it now. The network is locked.

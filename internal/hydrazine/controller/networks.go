@@ -51,6 +51,8 @@ type network struct {
 	relays    map[string]*topology.Relay // by chassis; nil without one; those that aren't known yet are missing
 	unrelayed string                     // why there is none, if the site doesn't allow the group's server
 	authority *central.Authority         // nil in plaintext
+	written   []topology.Member          // as last written; nil until then
+	taken     int                        // the last change that took an address from a DPU, or may have
 	changed   time.Time                  // when the first change was made that not all have; zero if they have all
 }
 

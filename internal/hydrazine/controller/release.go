@@ -2,12 +2,16 @@ package controller
 
 import (
 	"context"
+	"maps"
 	"net/netip"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/agents"
+	"github.com/bedplate/bedplate/internal/hydrazine/topology"
 )
 
 // forgotten reports whether the DPU that a host was behind is known to have nothing of a public address any more. An agent that can't be
@@ -33,6 +37,68 @@ func (n *networks) forgotten(ctx context.Context, at *resourcev1.LogicalPortRefe
 // forwardsBy reports whether a DPU forwards packets by a change of a group. An older agent doesn't say.
 func forwardsBy(said *agentv1.Datapath, group types.UID, change int64) bool {
 	return said == nil || said.GetGroupUid() == string(group) && said.GetChange() == change
+}
+
+// wrote notes which members are written. The network is locked.
+func (w *network) wrote(ctx context.Context, members []topology.Member) error {
+	change, err := w.north.Change(ctx)
+	if err != nil {
+		return err
+	}
+	before, now := outside(w.written), outside(members)
+	maps.DeleteFunc(before, func(a answer, _ bool) bool { return now[a] })
+	if w.written == nil || len(before) > 0 {
+		w.taken = change
+	}
+	w.written = append([]topology.Member{}, members...)
+	return nil
+}
+
+// answer of a DPU for an address.
+type answer struct {
+	chassis string
+	address netip.Addr
+}
+
+// outside are the addresses on the fabric and on the internet that DPUs answer for because of members.
+func outside(members []topology.Member) map[answer]bool {
+	all := map[answer]bool{}
+	for _, m := range members {
+		for _, a := range m.Addresses {
+			all[answer{m.Chassis, a.FabricIP}], all[answer{m.Chassis, a.PublicIP}] = true, true
+		}
+	}
+	return all
+}
+
+// joinable reports whether a DPU that comes to the network of a group finds nothing there that it had before, and that may be another
+// host's by now. It gets what the southbound database says, which isn't known to be current: the members that have left are to be written
+// without the DPU, and ovn-northd has to have transferred that.
+func (n *networks) joinable(ctx context.Context, group types.UID, report agents.Report, inGroup []resourcev1.ManagedResource) bool {
+	if serves(report.Report, group) {
+		return true
+	}
+	w := n.find(group)
+	if w == nil {
+		return false
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	left := func(m topology.Member) bool {
+		return m.Chassis == report.GetChassis() && !slices.ContainsFunc(inGroup, func(r resourcev1.ManagedResource) bool {
+			return string(r.UID) == m.UID && attachedByUs(&r)
+		})
+	}
+	if w.written == nil || slices.ContainsFunc(w.written, left) {
+		return false
+	}
+	transferred, err := w.north.Transferred(ctx)
+	return err == nil && transferred >= w.taken
+}
+
+// serves reports whether a DPU has a host of a group.
+func serves(report *agentv1.Report, group types.UID) bool {
+	return slices.ContainsFunc(report.GetPorts(), func(p *agentv1.Port) bool { return p.GetAssignment().GetGroupUid() == string(group) })
 }
 
 // releasing reports whether a host has left a place or an address, which its DPU isn't known to have released.

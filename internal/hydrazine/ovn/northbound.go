@@ -109,6 +109,15 @@ func (n *Northbound) Change(_ context.Context) (int, error) {
 	return g.NbCfg, nil
 }
 
+// Transferred is the number of the last change that ovn-northd has transferred to the southbound database, or 0 if there was none.
+func (n *Northbound) Transferred(_ context.Context) (int, error) {
+	g, err := n.global()
+	if g == nil || err != nil {
+		return 0, err
+	}
+	return g.SbCfg, nil
+}
+
 // rows returns the copy in memory, which must not be changed.
 func (n *Northbound) rows() ([]model.Model, error) {
 	var rows []model.Model

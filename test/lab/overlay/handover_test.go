@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/unixctl"
@@ -87,6 +88,35 @@ func TestAddresses_underLoadAreOneHostsAtATime(t *testing.T) {
 		s.Expect(names).To(Equal([]string{h.Name, after}))
 		s.Expect(a.late(address(i), h.Name, after)).To(BeEmpty())
 	}
+}
+
+// A host is taken off its network, and its address is another tenant's by now, when the host comes back with another one: its DPU is given
+// nothing of before, however late ovn-northd removes that.
+func TestAddress_ofBeforeDoesNotComeBackWithTheHost(t *testing.T) {
+	t.Parallel()
+	s, hosts := upTenants(t, 2)
+	blue, red := hosts[0], hosts[1]
+	group, wanted := &resourcev1.ResourceGroup{}, string(blue.Spec.DPUIPs[1])
+	s.Expect(s.client.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "blue"}, group)).To(Succeed())
+	northd := s.pidIn(filepath.Join(s.dir, "ovn", "ovn-"+string(group.UID), "northd.pid"))
+	a := s.underLoad(func(a *answers) {
+		s.more(a, wanted, blue.Name)
+		s.Expect(syscall.Kill(northd, syscall.SIGSTOP)).To(Succeed())
+		defer func() { _ = syscall.Kill(northd, syscall.SIGCONT) }()
+		change(s, blue, func(r *resourcev1.ManagedResource) { r.Spec.State, r.Spec.DPUIPs[1] = resourcev1.Isolated, "172.18.0.200" })
+		s.becomes(blue, resourcev1.AttachedCondition, metav1.ConditionFalse, "Isolated")
+		change(s, red, func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = resourcev1.IPAddress(wanted) })
+		s.more(a, wanted, red.Name)
+		change(s, blue, func(r *resourcev1.ManagedResource) { r.Spec.State = resourcev1.Attached })
+		s.becomes(blue, resourcev1.AttachedCondition, metav1.ConditionFalse, "CentralNotReady")
+		s.more(a, wanted, red.Name)
+		s.Expect(syscall.Kill(northd, syscall.SIGCONT)).To(Succeed())
+		s.ready(blue, red)
+	})
+	names, counts := a.of(wanted)
+	t.Logf("%s: %v", wanted, counts)
+	s.Expect(names).To(Equal([]string{blue.Name, red.Name}))
+	s.Expect(a.late(wanted, blue.Name, red.Name)).To(BeEmpty())
 }
 
 // pause keeps ovs-vswitchd of a DPU from replacing what it has derived from OVN's flows, so that it forwards as before, until what is returned
