@@ -76,10 +76,8 @@ func (r *resourceReconciler) settle(
 		return ctrl.Result{}, err
 	}
 	r.tell(resource, report, foreign, unproven)
-	if !r.networks.joinable(ctx, group.UID, report, inGroup) {
-		unmet(resource, resourcev1.AttachedCondition, reasonNoCentral, fmt.Sprintf("the OVN central of ResourceGroup %s can't be reached now, or "+
-			"hasn't removed yet what DPU %s has given up: if that lasts, check that its ovn-northd runs", group.Name, report.GetChassis()))
-		return ctrl.Result{RequeueAfter: min(r.poll, time.Second)}, nil // it takes only moments
+	if !serves(report.Report, group.UID) && r.networks.lingers(group.UID, report.GetChassis(), resource, inGroup) {
+		return r.outdated(resource, group, report), nil
 	}
 	if reference.FormerFabricIPs = r.former(ctx, resource, reference); len(reference.FormerFabricIPs) > maxFormer {
 		result := r.leave(ctx, resource)
@@ -259,6 +257,9 @@ func (r *resourceReconciler) assign(
 	}
 	defer relayed(resource, group, report, wanted.GetDhcpRelay(), relayKnown, r.networks.notRelayed(group.UID))
 	left := r.remaining(resource, report, port)
+	if !serves(report.Report, group.UID) && !r.networks.current(ctx, group.UID) {
+		return r.outdated(resource, group, report), nil
+	}
 	if !proto.Equal(port.GetAssignment(), wanted) || left <= r.renewal() {
 		answered, result, err := r.renew(ctx, resource, report, port, wanted)
 		if answered == nil {
@@ -276,6 +277,13 @@ func (r *resourceReconciler) assign(
 		again = min(again, r.poll)
 	}
 	return ctrl.Result{RequeueAfter: again}, nil
+}
+
+// outdated is the state of a host whose DPU can't come to the network yet.
+func (r *resourceReconciler) outdated(resource *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, report agents.Report) ctrl.Result {
+	unmet(resource, resourcev1.AttachedCondition, reasonNoCentral, fmt.Sprintf("the OVN central of ResourceGroup %s can't be reached now, or "+
+		"hasn't removed yet what DPU %s has given up: if that lasts, check that its ovn-northd runs", group.Name, report.GetChassis()))
+	return ctrl.Result{RequeueAfter: min(r.poll, time.Second)} // there is no event, and it takes only moments
 }
 
 // renewal is how much of a lease is left when it is renewed: even after the time that this takes, two thirds. It is less than

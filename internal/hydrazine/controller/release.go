@@ -10,7 +10,6 @@ import (
 
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
-	"github.com/bedplate/bedplate/internal/hydrazine/agents"
 	"github.com/bedplate/bedplate/internal/hydrazine/topology"
 )
 
@@ -71,29 +70,38 @@ func outside(members []topology.Member) map[answer]bool {
 	return all
 }
 
-// joinable reports whether a DPU that comes to the network of a group finds nothing there that it had before, and that may be another
-// host's by now. It gets what the southbound database says, which isn't known to be current: the members that have left are to be written
-// without the DPU, and ovn-northd has to have transferred that.
-func (n *networks) joinable(ctx context.Context, group types.UID, report agents.Report, inGroup []resourcev1.ManagedResource) bool {
-	if serves(report.Report, group) {
-		return true
+// A DPU that comes to the network of a group gets what the southbound database says, and answers for the addresses in it. What the DPU has
+// given up may be another host's by now: the members that have left have to be written without the DPU, and that has to be transferred.
+
+// lingers reports whether a member that has left a DPU is still written with it, as far as is known.
+func (n *networks) lingers(group types.UID, chassis string, host *resourcev1.ManagedResource, inGroup []resourcev1.ManagedResource) bool {
+	w := n.find(group)
+	if w == nil {
+		return false // what is written first follows from what is known of the members by then
 	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return slices.ContainsFunc(w.written, func(m topology.Member) bool {
+		return m.Chassis == chassis && !slices.ContainsFunc(inGroup, func(r resourcev1.ManagedResource) bool {
+			at := r.Status.LogicalPortReference
+			if r.UID == host.UID {
+				at = host.Status.LogicalPortReference
+			}
+			return string(r.UID) == m.UID && at != nil && at.DPU == chassis
+		})
+	})
+}
+
+// current reports whether the southbound database of a group is known to be without what was taken from DPUs.
+func (n *networks) current(ctx context.Context, group types.UID) bool {
 	w := n.find(group)
 	if w == nil {
 		return false
 	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	left := func(m topology.Member) bool {
-		return m.Chassis == report.GetChassis() && !slices.ContainsFunc(inGroup, func(r resourcev1.ManagedResource) bool {
-			return string(r.UID) == m.UID && attachedByUs(&r)
-		})
-	}
-	if w.written == nil || slices.ContainsFunc(w.written, left) {
-		return false
-	}
 	transferred, err := w.north.Transferred(ctx)
-	return err == nil && transferred >= w.taken
+	return err == nil && w.written != nil && transferred >= w.taken
 }
 
 // serves reports whether a DPU has a host of a group.

@@ -103,7 +103,9 @@ func TestAddress_ofBeforeDoesNotComeBackWithTheHost(t *testing.T) {
 		s.more(a, wanted, blue.Name)
 		s.Expect(syscall.Kill(northd, syscall.SIGSTOP)).To(Succeed())
 		defer func() { _ = syscall.Kill(northd, syscall.SIGCONT) }()
-		change(s, blue, func(r *resourcev1.ManagedResource) { r.Spec.State, r.Spec.DPUIPs[1] = resourcev1.Isolated, "172.18.0.200" })
+		change(s, blue, func(r *resourcev1.ManagedResource) {
+			r.Spec.State, r.Spec.DPUIPs[1] = resourcev1.Isolated, "172.18.0.200"
+		})
 		s.becomes(blue, resourcev1.AttachedCondition, metav1.ConditionFalse, "Isolated")
 		change(s, red, func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = resourcev1.IPAddress(wanted) })
 		s.more(a, wanted, red.Name)
