@@ -11,7 +11,10 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/provider"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
@@ -65,7 +69,27 @@ func StartPaced(t *testing.T, poll, settle time.Duration, change ...func(*sim.Co
 // StartSite runs a simulator and no provider.
 func StartSite(t *testing.T, change ...func(*sim.Config)) *Fixture {
 	t.Helper()
-	return StartSiteIn(t, testenv.Client(t), testenv.Namespace(t), change...)
+	f := StartSiteIn(t, testenv.Client(t), testenv.Namespace(t), change...)
+	t.Cleanup(f.forget)
+	return f
+}
+
+// forget what the test has left in the API server, when no manager runs any more: other tests read what is in all namespaces, and the site
+// is about to end.
+func (f *Fixture) forget() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	free := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`))
+	for _, list := range []client.ObjectList{&infrav1.NvidiaBMMClusterList{}, &infrav1.NvidiaBMMMachineList{}, &ledgerv1.LedgerList{}} {
+		f.Expect(f.Client.List(ctx, list, client.InNamespace(f.Namespace))).To(Succeed())
+		f.Expect(meta.EachListItem(list, func(item runtime.Object) error {
+			object := item.(client.Object)
+			if err := f.Client.Patch(ctx, object, free); err != nil {
+				return client.IgnoreNotFound(err) // it was being deleted
+			}
+			return client.IgnoreNotFound(f.Client.Delete(ctx, object))
+		})).To(Succeed())
+	}
 }
 
 // StartSiteIn starts one beside another API server.
