@@ -111,7 +111,7 @@ func (d *Database) connect(ctx context.Context) error {
 		client.WithTable(datapath, &datapath.Capabilities),
 		client.WithTable(bridge, &bridge.Name, &bridge.DatapathType, &bridge.Ports, &bridge.FailMode, &bridge.OtherConfig,
 			&bridge.ExternalIDs),
-		client.WithTable(port, &port.Name, &port.Interfaces, &port.BondMode, &port.LACP, &port.Tag, &port.ExternalIDs),
+		client.WithTable(port, &port.Name, &port.Interfaces, &port.BondMode, &port.LACP, &port.ExternalIDs),
 		client.WithTable(iface, &iface.Name, &iface.Type, &iface.Options, &iface.ExternalIDs, &iface.Ofport, &iface.MTURequest,
 			&iface.Error, &iface.MAC),
 	))
