@@ -1,13 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -232,12 +232,11 @@ func TestAgent_writesNothingAtRest(t *testing.T) {
 		return strings.Join(strings.Fields(w.ofctl("dump-flows", "--no-stats", "cookie=0xbedd000000000000/-1")), " ")
 	}
 	before := flows()
-	pods := &corev1.PodList{}
-	w.Expect(w.List(t.Context(), pods, client.InNamespace(w.namespace))).To(Succeed())
 	w.Consistently(func(g Gomega) {
 		g.Expect(w.Get(t.Context(), client.ObjectKeyFromObject(c), c)).To(Succeed())
 		g.Expect(c.ResourceVersion).To(Equal(version))
 		g.Expect(w.vsctl("--no-wait", "get", "open", ".", "next_cfg")).To(Equal(written))
 		g.Expect(flows()).To(Equal(before))
 	}).WithTimeout(3 * time.Second).WithPolling(500 * time.Millisecond).Should(Succeed())
+	t.Log(w.in(dpu, "grep", "VmRSS", fmt.Sprintf("/proc/%d/status", w.agent.PID())))
 }

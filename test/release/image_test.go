@@ -51,7 +51,7 @@ func TestImage_isBuiltFromWhatDockerIsGiven(t *testing.T) {
 		out, err := list.CombinedOutput()
 		g.Expect(err).NotTo(HaveOccurred(), "%s", out)
 	}
-	for _, stage := range []string{"hydrazine-central", "hydrazine-agent"} {
+	for _, stage := range []string{"hydrazine-central", "hydrazine-agent", "dpf-dpu-agent"} {
 		g.Expect(withOVN).To(ContainSubstring(" AS " + stage + "\n"))
 	}
 	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read("go.mod"))
