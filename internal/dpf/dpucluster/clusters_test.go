@@ -51,6 +51,7 @@ func newFixture(t *testing.T) *fixture {
 	f.SetDefaultEventuallyTimeout(timeout)
 	mgr, err := ctrl.NewManager(testenv.Config(t), ctrl.Options{
 		Scheme: testenv.Scheme(t), Metrics: metricsserver.Options{BindAddress: "0"},
+		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{f.namespace: {}}},
 		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
 	})

@@ -26,7 +26,7 @@ func Setup(mgr ctrl.Manager, config Config, options controller.Options) (*Cluste
 	if config.ProbeInterval == 0 {
 		config.ProbeInterval = DefaultProbeInterval
 	}
-	c := &Clusters{config: config, metadata: mgr.GetClient(), live: mgr.GetAPIReader(), members: map[types.NamespacedName]*member{}}
+	c := &Clusters{config: config, metadata: mgr.GetCache(), live: mgr.GetAPIReader(), members: map[types.NamespacedName]*member{}}
 	kamajis := predicate.NewPredicateFuncs(func(o client.Object) bool {
 		return labels.SelectorFromSet(labels.Set(kubeconfigs)).Matches(labels.Set(o.GetLabels()))
 	})

@@ -144,7 +144,7 @@ func (r *reconciler) missing(ctx context.Context, cluster types.NamespacedName) 
 		secret := &metav1.PartialObjectMetadata{}
 		secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 		key := types.NamespacedName{Namespace: r.Namespace, Name: clusterSecretName(cluster)}
-		err := r.Get(ctx, key, secret)
+		err := r.cached.Get(ctx, key, secret)
 		if client.IgnoreNotFound(err) != nil {
 			return "", fmt.Errorf("read Secret %s: %w", key, err)
 		}

@@ -34,8 +34,8 @@ const (
 // that nothing is missed while a cluster or the manager is away.
 type mirror struct {
 	client.Client
-	live   client.Reader
-	events events.EventRecorder
+	cached, live client.Reader
+	events       events.EventRecorder
 	Config
 }
 
@@ -90,7 +90,7 @@ func (m *mirror) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 func (m *mirror) compare(ctx context.Context, c dpucluster.Cluster) error {
 	var originals metav1.PartialObjectMetadataList
 	originals.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	if err := m.List(ctx, &originals, client.HasLabels{PullSecretLabel}); err != nil {
+	if err := m.cached.List(ctx, &originals, client.HasLabels{PullSecretLabel}); err != nil {
 		return fmt.Errorf("list the pull secrets: %w", err)
 	}
 	var copies corev1.SecretList

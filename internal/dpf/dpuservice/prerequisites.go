@@ -154,7 +154,7 @@ func (p *prerequisites) removeSecrets(ctx context.Context, wanted []types.Namesp
 	}
 	secrets := &metav1.PartialObjectMetadataList{}
 	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	err := p.List(ctx, secrets, client.InNamespace(p.Namespace), client.MatchingLabels{managedLabel: managed, SecretTypeLabel: secretTypeCluster})
+	err := p.cached.List(ctx, secrets, client.InNamespace(p.Namespace), client.MatchingLabels{managedLabel: managed, SecretTypeLabel: secretTypeCluster})
 	if err != nil {
 		return fmt.Errorf("list Argo CD's Secrets: %w", err)
 	}

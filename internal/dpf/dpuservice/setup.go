@@ -48,7 +48,7 @@ func Setup(mgr ctrl.Manager, config Config, options controller.Options) error {
 	recorder := mgr.GetEventRecorder("dpf-dpuservice")
 	services := &reconciler{Client: mgr.GetClient(), cached: mgr.GetCache(), live: mgr.GetAPIReader(), events: recorder, Config: config}
 	shared := &prerequisites{Client: mgr.GetClient(), cached: mgr.GetCache(), live: mgr.GetAPIReader(), Config: config}
-	secrets := &mirror{Client: mgr.GetClient(), live: mgr.GetAPIReader(), events: recorder, Config: config}
+	secrets := &mirror{Client: mgr.GetClient(), cached: mgr.GetCache(), live: mgr.GetAPIReader(), events: recorder, Config: config}
 	return errors.Join(services.setup(mgr, options), shared.setup(mgr, options), secrets.setup(mgr, options))
 }
 

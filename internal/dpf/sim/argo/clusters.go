@@ -41,7 +41,14 @@ func (a *Argo) destination(ctx context.Context, app *unstructured.Unstructured) 
 	}
 	for i := range secrets.Items {
 		if s := &secrets.Items[i]; string(s.Data["name"]) == to["name"] {
-			return a.clusters.of(s)
+			to, err := a.clusters.of(s)
+			if err == nil {
+				err = to.Get(ctx, client.ObjectKey{Name: "kube-system"}, &corev1.Namespace{})
+			}
+			if err != nil {
+				return nil, fmt.Errorf("failed to get cluster info for %s: %w", s.Name, err)
+			}
+			return to, nil
 		}
 	}
 	return nil, fmt.Errorf("there are no clusters with this name: %s", to["name"])
