@@ -153,6 +153,11 @@ func TestClusters_comeAndGoWithKamajisSecrets(t *testing.T) {
 	f.Expect(err).To(HaveOccurred())
 
 	events := f.saw("a/")
+	secret.Labels["place"] = "here"
+	f.Expect(f.host.Update(t.Context(), secret)).To(Succeed())
+	f.Eventually(func() int { return f.saw("a/") }).Should(BeNumerically(">", events), "a clusterSelector may choose it now")
+	f.Expect(f.one("a").Labels).To(HaveKeyWithValue("place", "here"))
+	events = f.saw("a/")
 	f.Expect(f.host.Delete(t.Context(), secret)).To(Succeed())
 	f.Eventually(func() *dpucluster.Cluster { return f.one("a") }).Should(BeNil())
 	f.Eventually(func() int { return f.saw("a/") }).Should(BeNumerically(">", events))

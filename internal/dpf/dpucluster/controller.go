@@ -73,6 +73,7 @@ func (c *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	}
 	data := secret.Data[KubeconfigKey]
 	if now := c.member(req.NamespacedName); now != nil && bytes.Equal(now.kubeconfig, data) && now.name == nameOf(secret) {
+		c.notify(Event{Cluster: now.name}) // its labels may have changed
 		return ctrl.Result{}, nil
 	}
 	access, err := read(data)

@@ -73,7 +73,9 @@ func TestChain_isWhereItsSelectorSays(t *testing.T) {
 	f.makeReady(f.Client, set())
 	f.Eventually(f.ready(chain)).Should(Equal("True"))
 
-	f.change(chain, func() { chain.Spec.ClusterSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"place": "there"}} })
+	f.change(chain, func() {
+		chain.Spec.ClusterSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"place": "there"}}
+	})
 	f.Eventually(gone(t, dpu.Client, set())).Should(BeTrue(), "a isn't chosen any more")
 	f.Eventually(f.ready(chain)).Should(Equal("True"))
 	f.Expect(f.Delete(t.Context(), chain)).To(Succeed())
