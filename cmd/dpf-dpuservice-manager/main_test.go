@@ -1,0 +1,25 @@
+package main
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// A manager that misunderstands its flags doesn't start.
+func TestFlags_thatMakeNoSenseAreRefused(t *testing.T) {
+	t.Parallel()
+	for flag, says := range map[string]string{
+		"--argocd-namespace=a/b":    `--argocd-namespace "a/b"`,
+		"--allowed-endpoints=a b":   "--allowed-endpoints",
+		"--poll-interval=often":     "invalid argument",
+		"--insecure-endpoints=true": "unknown flag",
+	} {
+		command, f := newCommand()
+		err := command.ParseFlags([]string{flag})
+		if err == nil {
+			_, err = f.read()
+		}
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(says)), flag)
+	}
+}
