@@ -63,24 +63,24 @@ func (m *member) state() (*rest.Config, client.Client, error) {
 	return m.access, m.client, nil
 }
 
-// set the state, and tell when the cluster answers again, or doesn't any more.
-func (m *member) set(c client.Client, err error) {
+// set the state, and tell when it changes.
+func (m *member) set(c client.Client, err error) (changed bool) {
 	m.mu.Lock()
-	changed := (m.err == nil) != (err == nil)
+	changed = fmt.Sprint(m.err) != fmt.Sprint(err)
 	m.client, m.err = c, err
 	m.mu.Unlock()
 	if changed {
 		m.of.notify(Event{Cluster: m.name})
 	}
+	return changed
 }
 
 // run connects, and connects again after each loss, until the end.
 func (m *member) run(ctx context.Context) {
 	log := ctrl.LoggerFrom(ctx).WithValues("dpuCluster", m.name)
 	for ctx.Err() == nil {
-		if err := m.connection(ctx); err != nil && ctx.Err() == nil {
-			log.Info("The DPU cluster doesn't answer", "error", err.Error())
-			m.set(nil, silent(err))
+		if err := m.connection(ctx); err != nil && ctx.Err() == nil && m.set(nil, silent(err)) {
+			log.Info("A DPU cluster doesn't answer", "error", err.Error())
 		}
 		m.pause(ctx)
 	}

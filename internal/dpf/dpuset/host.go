@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -95,11 +96,11 @@ func (r *reconciler) concerned(ctx context.Context, e dpucluster.Event) (request
 
 // Reconcile an object in all DPU clusters.
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	o := r.empty.DeepCopyObject().(object)
+	o := r.empty.DeepCopyObject().(spread)
 	if err := r.Get(ctx, req.NamespacedName, o); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	before := o.DeepCopyObject().(object)
+	before := o.DeepCopyObject().(spread)
 	if o.GetDeletionTimestamp() != nil {
 		gone, err := r.delete(ctx, o)
 		if gone && err == nil {
@@ -114,14 +115,50 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	if err := r.record(ctx, o, chosen, others); err != nil {
+		return ctrl.Result{}, err
+	}
+	before = o.DeepCopyObject().(spread)
 	result := r.spread(ctx, o, chosen, others)
 	status.Sum(o, r.reconciled, r.ready)
 	return result, patch.All(ctx, r.Client, before, o)
 }
 
+// record which clusters are going to get something, before they do: neither a cluster that doesn't answer later is forgotten then, nor does one
+// matter that has never got anything. Those that don't exist any more have nothing.
+func (r *reconciler) record(ctx context.Context, o spread, chosen, others []dpucluster.Cluster) error {
+	before := o.DeepCopyObject().(spread)
+	s := o.GetSpread()
+	names := map[string]bool{}
+	for _, c := range others {
+		names[c.Name.String()] = slices.Contains(s.Clusters, c.Name.String())
+	}
+	for _, c := range chosen {
+		names[c.Name.String()] = c.Client != nil || slices.Contains(s.Clusters, c.Name.String())
+	}
+	s.Clusters = nil
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if names[name] {
+			s.Clusters = append(s.Clusters, name)
+		}
+	}
+	return patch.All(ctx, r.Client, before, o)
+}
+
+// has tells whether a cluster has got something of an object, or may have.
+func has(o spread, c dpucluster.Cluster) bool {
+	return slices.Contains(o.GetSpread().Clusters, c.Name.String())
+}
+
+// forget a cluster that has nothing any more.
+func forget(o spread, c dpucluster.Cluster) {
+	s := o.GetSpread()
+	s.Clusters = slices.DeleteFunc(s.Clusters, func(name string) bool { return name == c.Name.String() })
+}
+
 // spread an object over the chosen clusters, and take it away from the others. What a cluster refuses, or can't answer, is its condition, and
 // is tried again; the other clusters don't wait for that.
-func (r *reconciler) spread(ctx context.Context, o object, chosen, others []dpucluster.Cluster) (result ctrl.Result) {
+func (r *reconciler) spread(ctx context.Context, o spread, chosen, others []dpucluster.Cluster) (result ctrl.Result) {
 	want, err := r.want(o)
 	if err != nil {
 		status.Set(o, r.reconciled, svcv1.ReasonFailure, err.Error())
@@ -141,9 +178,14 @@ func (r *reconciler) spread(ctx context.Context, o object, chosen, others []dpuc
 		waiting = append(waiting, at(c, "it doesn't have it yet"))
 	}
 	for _, c := range others {
+		if !has(o, c) {
+			continue
+		}
 		if left := r.remove(ctx, o, c); left != "" {
 			unwritten = append(unwritten, at(c, "the clusterSelector doesn't choose it any more: "+left))
+			continue
 		}
+		forget(o, c)
 	}
 	if len(chosen) == 0 {
 		none := "the clusterSelector chooses no DPU cluster"
@@ -259,7 +301,7 @@ func (r *reconciler) remove(ctx context.Context, o object, c dpucluster.Cluster)
 
 // delete an object from all clusters, and report whether it is gone. No worker waits for that, and a cluster that is gone for good can be
 // abandoned.
-func (r *reconciler) delete(ctx context.Context, o object) (bool, error) {
+func (r *reconciler) delete(ctx context.Context, o spread) (bool, error) {
 	if !controllerutil.ContainsFinalizer(o, r.finalizer) {
 		return true, nil
 	}
@@ -273,9 +315,14 @@ func (r *reconciler) delete(ctx context.Context, o object) (bool, error) {
 	}
 	var left []string
 	for _, c := range all {
+		if !has(o, c) {
+			continue
+		}
 		if problem := r.remove(ctx, o, c); problem != "" {
 			left = append(left, at(c, problem))
+			continue
 		}
+		forget(o, c)
 	}
 	if len(left) > 0 && o.GetAnnotations()[svcv1.AbandonAnnotation] == "true" {
 		r.events.Eventf(o, nil, corev1.EventTypeWarning, "Abandoned", "Delete", "What was made of it is left: %.900s", status.List(left))

@@ -42,6 +42,7 @@ func TestChain_isWhereItsSelectorSays(t *testing.T) {
 	f.Eventually(f.ready(chain)).Should(ContainSubstring("chooses no DPU cluster"), "the peer says Ready")
 	f.cluster("a", "here", dpu.Kubeconfig)
 	f.cluster("b", "there", itself(t))
+	f.cluster("never", "nowhere", []byte("no kubeconfig"))
 	set := func() *svcv1.ServiceChainSet {
 		return &svcv1.ServiceChainSet{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "c"}}
 	}
@@ -66,7 +67,11 @@ func TestChain_isWhereItsSelectorSays(t *testing.T) {
 	f.Expect(made.Labels).To(Equal(map[string]string{"l": "2"}))
 
 	resume := dpu.Suspend(t)
-	f.change(chain, func() { chain.Spec.ClusterSelector = nil })
+	f.change(chain, func() {
+		chain.Spec.ClusterSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "place", Operator: metav1.LabelSelectorOpIn, Values: []string{"here", "there"}},
+		}}
+	})
 	f.Eventually(gone(t, f.Client, set())).Should(BeFalse(), "b gets it, though a doesn't answer")
 	f.Eventually(f.condition(chain, svcv1.ServiceChainSetReconciledCondition)).Should(ContainSubstring("/a: "))
 	resume()
@@ -78,8 +83,9 @@ func TestChain_isWhereItsSelectorSays(t *testing.T) {
 	})
 	f.Eventually(gone(t, dpu.Client, set())).Should(BeTrue(), "a isn't chosen any more")
 	f.Eventually(f.ready(chain)).Should(Equal("True"))
+	f.Expect(chain.Status.Clusters).To(ConsistOf(f.namespace + "/b"))
 	f.Expect(f.Delete(t.Context(), chain)).To(Succeed())
-	f.Eventually(gone(t, f.Client, chain)).Should(BeTrue())
+	f.Eventually(gone(t, f.Client, chain)).Should(BeTrue(), "the cluster that has never had it doesn't matter")
 	f.Expect(gone(t, f.Client, set())()).To(BeTrue())
 }
 

@@ -22,16 +22,22 @@ var (
 	IPPoolKind   = schema.GroupVersionKind{Group: "nv-ipam.nvidia.com", Version: "v1alpha1", Kind: "IPPool"}
 )
 
-// object is one of the host cluster.
+// object is one with conditions.
 type object interface {
 	svcv1.Object
+	client.Object
+}
+
+// spread is an object of the host cluster, of which DPU clusters get something.
+type spread interface {
+	svcv1.Spread
 	client.Object
 }
 
 // kind of the host cluster, and what its objects become in DPU clusters.
 type kind struct {
 	name  string
-	empty object
+	empty spread
 	list  client.ObjectList
 	// remote is a cached kind of DPU clusters of whose changes the objects are told; nil if there is none.
 	remote client.Object

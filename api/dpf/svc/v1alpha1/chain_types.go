@@ -213,7 +213,7 @@ type DPUServiceChainSpec struct {
 
 // DPUServiceChainStatus is what is known of a DPUServiceChain.
 type DPUServiceChainStatus struct {
-	ObjectStatus `json:",inline"`
+	SpreadStatus `json:",inline"`
 }
 
 // DPUServiceChain connects interfaces on the nodes of DPU clusters.

@@ -124,3 +124,21 @@ func (o *ServiceInterface) GetStatus() *ObjectStatus { return &o.Status.ObjectSt
 
 // GetStatus implements Object.
 func (o *ServiceInterfaceSet) GetStatus() *ObjectStatus { return &o.Status.ObjectStatus }
+
+// Spread is a kind of which DPU clusters get something.
+//
+// +kubebuilder:object:generate=false
+type Spread interface {
+	Object
+	// GetSpread returns which clusters do, to be read and changed.
+	GetSpread() *SpreadStatus
+}
+
+// GetSpread implements Spread.
+func (o *DPUServiceChain) GetSpread() *SpreadStatus { return &o.Status.SpreadStatus }
+
+// GetSpread implements Spread.
+func (o *DPUServiceInterface) GetSpread() *SpreadStatus { return &o.Status.SpreadStatus }
+
+// GetSpread implements Spread.
+func (o *DPUServiceIPAM) GetSpread() *SpreadStatus { return &o.Status.SpreadStatus }

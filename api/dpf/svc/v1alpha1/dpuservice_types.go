@@ -142,6 +142,18 @@ type ObjectStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
+// SpreadStatus is what the kinds show of which DPU clusters get something.
+type SpreadStatus struct {
+	ObjectStatus `json:",inline"`
+
+	// clusters are the DPU clusters that have got something, or may have, as
+	// namespace/name.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=1000
+	Clusters []string `json:"clusters,omitempty"`
+}
+
 // DPUService is a Helm chart that Argo CD deploys in all DPU clusters, or in the host cluster.
 //
 // +kubebuilder:object:root=true

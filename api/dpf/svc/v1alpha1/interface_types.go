@@ -279,7 +279,7 @@ type DPUServiceInterfaceSpec struct {
 
 // DPUServiceInterfaceStatus is what is known of a DPUServiceInterface.
 type DPUServiceInterfaceStatus struct {
-	ObjectStatus `json:",inline"`
+	SpreadStatus `json:",inline"`
 }
 
 // DPUServiceInterface is an interface on the nodes of DPU clusters.

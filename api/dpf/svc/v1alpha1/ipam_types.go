@@ -129,7 +129,7 @@ type Route struct {
 
 // DPUServiceIPAMStatus is what is known of a DPUServiceIPAM.
 type DPUServiceIPAMStatus struct {
-	ObjectStatus `json:",inline"`
+	SpreadStatus `json:",inline"`
 }
 
 // DPUServiceIPAM is a pool of addresses in DPU clusters.
