@@ -1,4 +1,5 @@
-// dpf-dpuservice-manager deploys DPUServices by Argo CD, and gives DPU clusters their chains, interfaces, pools of addresses and pull secrets.
+// dpf-dpuservice-manager deploys DPUServices by Argo CD, and gives DPU clusters their chains, interfaces, pools of addresses and pull
+// secrets.
 package main
 
 import (
@@ -38,8 +39,10 @@ func main() {
 
 func newCommand() (*cobra.Command, *flags) {
 	f := &flags{}
-	command := manager.Command("dpf-dpuservice-manager", "Services on DPUs: their Applications, chains, interfaces and pools of addresses", f.run)
-	command.Flags().StringVar(&f.namespace, "argocd-namespace", defaultNamespace, "Namespace of Argo CD's Applications, projects and cluster Secrets.")
+	command := manager.Command("dpf-dpuservice-manager",
+		"Services on DPUs: their Applications, chains, interfaces and pools of addresses", f.run)
+	command.Flags().StringVar(&f.namespace, "argocd-namespace", defaultNamespace,
+		"Namespace of Argo CD's Applications, projects and cluster Secrets.")
 	f.egress.Add(command.Flags())
 	return command, f
 }

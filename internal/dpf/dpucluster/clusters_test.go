@@ -143,7 +143,8 @@ func TestClusters_comeAndGoWithKamajisSecrets(t *testing.T) {
 	f.Eventually(func() error {
 		return f.one("a").Client.Get(t.Context(), client.ObjectKeyFromObject(made), config("", ""))
 	}).Should(Succeed())
-	f.Expect(f.one("a").Client.Get(t.Context(), client.ObjectKeyFromObject(secret), &corev1.Secret{})).To(Succeed(), "another kind is read live")
+	f.Expect(f.one("a").Client.Get(t.Context(), client.ObjectKeyFromObject(secret), &corev1.Secret{})).To(Succeed(),
+		"another kind is read live")
 
 	matching, others, err := f.clusters.Matching(t.Context(), &metav1.LabelSelector{MatchLabels: map[string]string{dpucluster.NameLabel: "a"}})
 	f.Expect(err).NotTo(HaveOccurred())

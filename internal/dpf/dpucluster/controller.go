@@ -31,7 +31,8 @@ func Setup(mgr ctrl.Manager, config Config, options controller.Options) (*Cluste
 		return labels.SelectorFromSet(labels.Set(kubeconfigs)).Matches(labels.Set(o.GetLabels()))
 	})
 	// Events of old and new matter: a Secret that loses its labels is no kubeconfig any more, and the predicate would hide that.
-	lost := predicate.Or(kamajis, predicate.NewPredicateFuncs(func(o client.Object) bool { return c.member(client.ObjectKeyFromObject(o)) != nil }))
+	lost := predicate.Or(kamajis,
+		predicate.NewPredicateFuncs(func(o client.Object) bool { return c.member(client.ObjectKeyFromObject(o)) != nil }))
 	err := ctrl.NewControllerManagedBy(mgr).Named("dpu-cluster").
 		For(&corev1.Secret{}, builder.OnlyMetadata, builder.WithPredicates(lost)).WithOptions(options).Complete(c)
 	if err != nil {

@@ -201,7 +201,8 @@ func (r *reconciler) delete(ctx context.Context, service *svcv1.DPUService) (boo
 	}
 	if len(abandoned) > 0 {
 		list := strings.Join(abandoned, ", ")
-		r.events.Eventf(service, nil, corev1.EventTypeWarning, "Abandoned", "Delete", "What it has deployed in these clusters is left there: %.900s", list)
+		r.events.Eventf(service, nil, corev1.EventTypeWarning, "Abandoned", "Delete",
+			"What it has deployed in these clusters is left there: %.900s", list)
 		ctrl.LoggerFrom(ctx).Info("What a DPUService has deployed is left where it is", "clusters", list)
 	}
 	if len(all) > 0 {

@@ -59,7 +59,9 @@ func applicationName(cluster types.NamespacedName, service *svcv1.DPUService) st
 }
 
 // application of a service in one cluster. Values aren't shared with anything.
-func application(namespace string, service *svcv1.DPUService, cluster types.NamespacedName, values map[string]any) *unstructured.Unstructured {
+func application(
+	namespace string, service *svcv1.DPUService, cluster types.NamespacedName, values map[string]any,
+) *unstructured.Unstructured {
 	source := service.Spec.HelmChart.Source
 	helm := map[string]any{"releaseName": source.ReleaseName, "valuesObject": values}
 	if source.ReleaseName == "" {

@@ -64,7 +64,8 @@ func newFixture(t *testing.T, more ...string) *fixture {
 		Scheme: mgr.GetScheme(), Egress: egress.Policy{Loopback: true}, ProbeInterval: 200 * time.Millisecond,
 	}, controller.Options{})
 	f.Expect(err).NotTo(HaveOccurred())
-	f.Expect(dpuservice.Setup(mgr, dpuservice.Config{Namespace: f.argo, Clusters: clusters, Poll: time.Second}, controller.Options{})).To(Succeed())
+	f.Expect(dpuservice.Setup(mgr, dpuservice.Config{Namespace: f.argo, Clusters: clusters, Poll: time.Second},
+		controller.Options{})).To(Succeed())
 	sync := &argo.Argo{Client: f.Client, Namespace: f.argo, Charts: chart, Interval: 200 * time.Millisecond}
 	f.Expect(sync.SetupWithManager(mgr)).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())

@@ -154,14 +154,16 @@ func (p *prerequisites) removeSecrets(ctx context.Context, wanted []types.Namesp
 	}
 	secrets := &metav1.PartialObjectMetadataList{}
 	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	err := p.cached.List(ctx, secrets, client.InNamespace(p.Namespace), client.MatchingLabels{managedLabel: managed, SecretTypeLabel: secretTypeCluster})
+	ours := client.MatchingLabels{managedLabel: managed, SecretTypeLabel: secretTypeCluster}
+	err := p.cached.List(ctx, secrets, client.InNamespace(p.Namespace), ours)
 	if err != nil {
 		return fmt.Errorf("list Argo CD's Secrets: %w", err)
 	}
 	var problems []error
 	for i := range secrets.Items {
 		if s := &secrets.Items[i]; !keep[s.Name] {
-			problems = append(problems, client.IgnoreNotFound(p.Delete(ctx, s, client.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion})))
+			as := client.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion}
+			problems = append(problems, client.IgnoreNotFound(p.Delete(ctx, s, as)))
 		}
 	}
 	return joined(problems)

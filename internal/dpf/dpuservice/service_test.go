@@ -46,7 +46,8 @@ func TestService_isDeployedChangedAndTakenBack(t *testing.T) {
 
 	f.change(f.applications()["a/"+f.users], func() {})
 	rv := f.applications()["a/"+f.users].GetResourceVersion()
-	f.Consistently(func() string { return f.applications()["a/"+f.users].GetResourceVersion() }, still).Should(Equal(rv), "nothing is written in vain")
+	f.Consistently(func() string { return f.applications()["a/"+f.users].GetResourceVersion() }, still).Should(Equal(rv),
+		"nothing is written in vain")
 
 	f.Expect(f.Delete(t.Context(), s)).To(Succeed())
 	f.Eventually(f.gone(s)).Should(BeTrue())
@@ -103,12 +104,14 @@ func TestService_isNotHeldUpByAClusterThatIsAway(t *testing.T) {
 	f.Eventually(f.configMaps).Should(ContainElement(name))
 	f.Eventually(f.condition(s, svcv1.ApplicationPrereqsReconciledCondition)).Should(And(
 		HavePrefix("Pending: "), ContainSubstring(f.users+"/b"), Not(ContainSubstring(f.users+"/c"))))
-	f.Eventually(f.condition(s, svcv1.ApplicationsReadyCondition)).Should(And(ContainSubstring("Application a-s-"), ContainSubstring("connection refused")))
+	f.Eventually(f.condition(s, svcv1.ApplicationsReadyCondition)).Should(And(ContainSubstring("Application a-s-"),
+		ContainSubstring("connection refused")))
 	f.Expect(f.ready(s)()).NotTo(Equal("True"))
 
 	f.Expect(f.Delete(t.Context(), s)).To(Succeed())
 	f.Eventually(f.configMaps).ShouldNot(ContainElement(name))
-	f.Eventually(f.ready(s)).Should(And(HavePrefix("AwaitingDeletion: "), ContainSubstring(f.users+"/a is still there"), ContainSubstring(svcv1.AbandonAnnotation)))
+	f.Eventually(f.ready(s)).Should(And(HavePrefix("AwaitingDeletion: "), ContainSubstring(f.users+"/a is still there"),
+		ContainSubstring(svcv1.AbandonAnnotation)))
 	f.Consistently(f.gone(s), still).Should(BeFalse())
 	f.change(s, func() { s.Annotations = map[string]string{svcv1.AbandonAnnotation: "true"} })
 	f.Eventually(f.gone(s)).Should(BeTrue())
@@ -151,7 +154,8 @@ func TestService_isPaused(t *testing.T) {
 	f.Eventually(f.ready(s)).Should(ContainSubstring("paused"))
 	f.Expect(f.applications()["a/"+f.users].GetAnnotations()).To(HaveKeyWithValue(dpuservice.SkipAnnotation, "true"))
 	f.Expect(f.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.users, Name: name}})).To(Succeed())
-	f.Consistently(f.configMaps, still).Should(And(ContainElement(name+"-v1"), Not(ContainElement(name))), "neither we nor Argo CD change anything")
+	f.Consistently(f.configMaps, still).Should(And(ContainElement(name+"-v1"), Not(ContainElement(name))),
+		"neither we nor Argo CD change anything")
 	f.change(s, func() { s.Spec.Paused = false })
 	f.Eventually(f.ready(s)).Should(Equal("True"))
 	f.Expect(f.configMaps()).To(And(ContainElement(name), Not(ContainElement(name+"-v1"))))
@@ -172,7 +176,8 @@ func TestService_takesNoApplicationOfOthers(t *testing.T) {
 	a := f.applications()["in-cluster/"+f.users]
 	f.change(a, func() { a.SetAnnotations(nil); a.SetLabels(nil) })
 	f.change(s, func() { s.Spec.HelmChart.Source.Version = "2" })
-	f.Eventually(f.condition(s, svcv1.ApplicationsReconciledCondition)).Should(And(HavePrefix("Failure: "), ContainSubstring("rename or delete it")))
+	f.Eventually(f.condition(s, svcv1.ApplicationsReconciledCondition)).Should(And(HavePrefix("Failure: "),
+		ContainSubstring("rename or delete it")))
 	f.Expect(f.Get(t.Context(), client.ObjectKeyFromObject(a), a)).To(Succeed())
 	f.Expect(a.Object["spec"]).To(HaveKeyWithValue("source", HaveKeyWithValue("targetRevision", "1")))
 	f.Expect(f.Delete(t.Context(), s)).To(Succeed())
@@ -205,9 +210,10 @@ func TestService_keepsItsInterfaces(t *testing.T) {
 	f.change(s, func() { s.Spec.Interfaces = []string{"p0", "p1"} })
 	p1 := f.ifc("p1", "s")
 	f.Eventually(f.ready(s)).Should(Equal("True"))
-	f.Expect(f.applications()["a/"+f.users].Object["spec"]).To(HaveKeyWithValue("source", HaveKeyWithValue("helm", HaveKeyWithValue("valuesObject",
-		HaveKeyWithValue("serviceDaemonSet", HaveKeyWithValue("annotations", HaveKeyWithValue("k8s.v1.cni.cncf.io/networks", MatchJSON(
-			`[{"name":"mybr","namespace":"`+f.users+`","interface":"p0_if"},{"name":"mybr","namespace":"`+f.users+`","interface":"p1_if"}]`))))))))
+	f.Expect(f.applications()["a/"+f.users].Object["spec"]).To(HaveKeyWithValue("source", HaveKeyWithValue("helm",
+		HaveKeyWithValue("valuesObject",
+			HaveKeyWithValue("serviceDaemonSet", HaveKeyWithValue("annotations", HaveKeyWithValue("k8s.v1.cni.cncf.io/networks", MatchJSON(
+				`[{"name":"mybr","namespace":"`+f.users+`","interface":"p0_if"},{"name":"mybr","namespace":"`+f.users+`","interface":"p1_if"}]`))))))))
 
 	second := f.service(f.users, "second", func(spec *svcv1.DPUServiceSpec) { spec.ServiceID, spec.Interfaces = "s", []string{"p0"} })
 	f.Eventually(f.ready(second)).Should(ContainSubstring("DPUService s has it"))

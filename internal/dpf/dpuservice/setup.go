@@ -1,5 +1,5 @@
-// Package dpuservice deploys DPUServices by Argo CD: in each DPU cluster, or in the host cluster. It gives Argo CD its clusters and projects,
-// and DPU clusters the pull secrets.
+// Package dpuservice deploys DPUServices by Argo CD: in each DPU cluster, or in the host cluster. It gives Argo CD its clusters and
+// projects, and DPU clusters the pull secrets.
 package dpuservice
 
 import (

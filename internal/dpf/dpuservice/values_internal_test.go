@@ -20,11 +20,13 @@ func TestValues_shareNothing(t *testing.T) {
 	g := NewWithT(t)
 	shared := map[string]string{"a": "b"}
 	service := func(id string) *svcv1.DPUService {
-		return &svcv1.DPUService{ObjectMeta: metav1.ObjectMeta{Namespace: "n"}, Spec: svcv1.DPUServiceSpec{ServiceID: id, ServiceDaemonSet: &svcv1.ServiceDaemonSet{
-			Labels: shared, NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{}}},
-			UpdateStrategy: &appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType},
-		}, HelmChart: svcv1.HelmChart{Values: &runtime.RawExtension{Raw: []byte(
-			`{"i":1,"f":1.5,"serviceDaemonSet":{"labels":{"a":"chart's","c":"d"},"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{}},"x":1}}`)}}}}
+		return &svcv1.DPUService{ObjectMeta: metav1.ObjectMeta{Namespace: "n"}, Spec: svcv1.DPUServiceSpec{ServiceID: id,
+			ServiceDaemonSet: &svcv1.ServiceDaemonSet{
+				Labels: shared, NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{}}},
+				UpdateStrategy: &appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType},
+			}, HelmChart: svcv1.HelmChart{Values: &runtime.RawExtension{Raw: []byte(
+				`{"i":1,"f":1.5,"serviceDaemonSet":{"labels":{"a":"chart's","c":"d"},` +
+					`"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{}},"x":1}}`)}}}}
 	}
 	one, err := valuesOf(service("one"), nil)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -32,8 +34,9 @@ func TestValues_shareNothing(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(shared).To(Equal(map[string]string{"a": "b"}))
 	g.Expect(one).To(HaveKeyWithValue("serviceDaemonSet", Equal(map[string]any{
-		"labels":       map[string]any{"a": "b", "c": "d", "svc.dpu.nvidia.com/service": "one"},
-		"nodeSelector": map[string]any{"nodeSelectorTerms": []any{map[string]any{}}}, "updateStrategy": map[string]any{"type": "OnDelete"}, "x": int64(1),
+		"labels":         map[string]any{"a": "b", "c": "d", "svc.dpu.nvidia.com/service": "one"},
+		"nodeSelector":   map[string]any{"nodeSelectorTerms": []any{map[string]any{}}},
+		"updateStrategy": map[string]any{"type": "OnDelete"}, "x": int64(1),
 	})))
 	label, _, _ := unstructured.NestedString(two, "serviceDaemonSet", "labels", "svc.dpu.nvidia.com/service")
 	g.Expect(label).To(Equal("two"))
@@ -42,7 +45,8 @@ func TestValues_shareNothing(t *testing.T) {
 	bare, err := valuesOf(&svcv1.DPUService{}, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(bare).To(BeEmpty())
-	_, err = valuesOf(&svcv1.DPUService{Spec: svcv1.DPUServiceSpec{HelmChart: svcv1.HelmChart{Values: &runtime.RawExtension{Raw: []byte(`{"serviceDaemonSet":1}`)}}}}, nil)
+	wrong := svcv1.HelmChart{Values: &runtime.RawExtension{Raw: []byte(`{"serviceDaemonSet":1}`)}}
+	_, err = valuesOf(&svcv1.DPUService{Spec: svcv1.DPUServiceSpec{HelmChart: wrong}}, nil)
 	g.Expect(err).To(MatchError(ContainSubstring("has to be an object")))
 }
 
@@ -56,7 +60,8 @@ func TestApplication_isReadyForTheSpecThatItHas(t *testing.T) {
 	g.Expect(problemOf(a)).To(ContainSubstring("hasn't compared"))
 	report := func(sync, health string) {
 		a.Object["status"] = map[string]any{
-			"sync":   map[string]any{"status": sync, "comparedTo": map[string]any{"source": runtime.DeepCopyJSON(a.Object)["spec"].(map[string]any)["source"]}},
+			"sync": map[string]any{"status": sync,
+				"comparedTo": map[string]any{"source": runtime.DeepCopyJSON(a.Object)["spec"].(map[string]any)["source"]}},
 			"health": map[string]any{"status": health, "message": "2 of 3"}, "conditions": []any{map[string]any{"message": "no such chart"}},
 		}
 	}

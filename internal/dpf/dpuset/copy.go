@@ -12,7 +12,8 @@ import (
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 )
 
-// fill an object with what is wanted: the spec and the labels as a whole, annotations one by one, since others write some. Nothing is shared.
+// fill an object with what is wanted: the spec and the labels as a whole, annotations one by one, since others write some. Nothing is
+// shared.
 func fill(o, want client.Object) {
 	o.SetLabels(maps.Clone(want.GetLabels()))
 	annotations := maps.Clone(o.GetAnnotations())

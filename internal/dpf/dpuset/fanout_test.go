@@ -128,7 +128,8 @@ func TestFanOut_hasNamesThatDontCollide(t *testing.T) {
 		NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"test": f.namespace}},
 		Template:     svcv1.ServiceChainTemplate{Spec: f.chain("").Spec.Template.Spec.Template.Spec},
 	}}
-	other := &svcv1.ServiceChain{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "s-" + node}, Spec: f.chain("").Spec.Template.Spec.Template.Spec}
+	other := &svcv1.ServiceChain{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "s-" + node},
+		Spec: f.chain("").Spec.Template.Spec.Template.Spec}
 	f.Expect(f.Create(t.Context(), other)).To(Succeed())
 	f.Expect(f.Create(t.Context(), chains)).To(Succeed())
 	f.Eventually(func() int32 { f.ready(chains)(); return chains.Status.NumberApplied }).Should(Equal(int32(1)))

@@ -1,5 +1,5 @@
-// Package dpuset makes of DPUServiceChains, DPUServiceInterfaces and DPUServiceIPAMs what DPU clusters get; and there, of sets, an object for
-// each node.
+// Package dpuset makes of DPUServiceChains, DPUServiceInterfaces and DPUServiceIPAMs what DPU clusters get; and there, of sets, an object
+// for each node.
 package dpuset
 
 import (
@@ -124,8 +124,8 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return result, patch.All(ctx, r.Client, before, o)
 }
 
-// record which clusters are going to get something, before they do: neither a cluster that doesn't answer later is forgotten then, nor does one
-// matter that has never got anything. Those that don't exist any more have nothing.
+// record which clusters are going to get something, before they do: neither a cluster that doesn't answer later is forgotten then, nor
+// does one matter that has never got anything. Those that don't exist any more have nothing.
 func (r *reconciler) record(ctx context.Context, o spread, chosen, others []dpucluster.Cluster) error {
 	before := o.DeepCopyObject().(spread)
 	s := o.GetSpread()
@@ -156,8 +156,8 @@ func forget(o spread, c dpucluster.Cluster) {
 	s.Clusters = slices.DeleteFunc(s.Clusters, func(name string) bool { return name == c.Name.String() })
 }
 
-// spread an object over the chosen clusters, and take it away from the others. What a cluster refuses, or can't answer, is its condition, and
-// is tried again; the other clusters don't wait for that.
+// spread an object over the chosen clusters, and take it away from the others. What a cluster refuses, or can't answer, is its condition,
+// and is tried again; the other clusters don't wait for that.
 func (r *reconciler) spread(ctx context.Context, o spread, chosen, others []dpucluster.Cluster) (result ctrl.Result) {
 	want, err := r.want(o)
 	if err != nil {
@@ -306,7 +306,8 @@ func (r *reconciler) delete(ctx context.Context, o spread) (bool, error) {
 		return true, nil
 	}
 	if user := o.GetAnnotations()[svcv1.UsedByAnnotation]; slices.Contains(o.GetFinalizers(), svcv1.InUseFinalizer) {
-		status.Set(o, svcv1.ReadyCondition, svcv1.ReasonAwaitingDeletion, "DPUService "+user+" has it: take it out of its spec.interfaces, or delete that")
+		status.Set(o, svcv1.ReadyCondition, svcv1.ReasonAwaitingDeletion,
+			"DPUService "+user+" has it: take it out of its spec.interfaces, or delete that")
 		return false, nil
 	}
 	all, err := r.Clusters.All(ctx)

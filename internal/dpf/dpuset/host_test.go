@@ -55,7 +55,8 @@ func TestChain_isWhereItsSelectorSays(t *testing.T) {
 	f.Expect(made.Labels).To(Equal(map[string]string{"l": "1"}))
 	f.Expect(made.Spec).To(Equal(chain.Spec.Template.Spec))
 	version := made.ResourceVersion
-	f.Consistently(func() string { f.Expect(gone(t, dpu.Client, made)()).To(BeFalse()); return made.ResourceVersion }, still).Should(Equal(version))
+	f.Consistently(func() string { f.Expect(gone(t, dpu.Client, made)()).To(BeFalse()); return made.ResourceVersion },
+		still).Should(Equal(version))
 
 	f.change(chain, func() {
 		chain.Spec.Template.Metadata.Labels = map[string]string{"l": "2"}
@@ -119,7 +120,8 @@ func TestDeletion_waitsForAClusterAndCanBeAbandoned(t *testing.T) {
 	f.Consistently(gone(t, dpu.Client, made), still).Should(BeFalse(), "it is in use")
 	dpu.Stop()
 	f.change(ifc, func() { ifc.Finalizers = []string{svcv1.DPUServiceInterfaceFinalizer} })
-	f.Eventually(f.ready(ifc)).Should(And(HavePrefix("AwaitingDeletion: "), ContainSubstring("/a: "), ContainSubstring(svcv1.AbandonAnnotation)))
+	f.Eventually(f.ready(ifc)).Should(And(HavePrefix("AwaitingDeletion: "), ContainSubstring("/a: "),
+		ContainSubstring(svcv1.AbandonAnnotation)))
 	f.change(ifc, func() { ifc.Annotations[svcv1.AbandonAnnotation] = "true" })
 	f.Eventually(gone(t, f.Client, ifc)).Should(BeTrue())
 }
@@ -160,11 +162,13 @@ func TestIPAM_becomesAPool(t *testing.T) {
 	f.Expect(cidrs.GetLabels()).To(Equal(map[string]string{"pool": "n"}))
 	f.Expect(cidrs.Object["spec"]).To(Equal(map[string]any{
 		"cidr": "10.0.0.0/16", "perNodeNetworkPrefix": int64(24), "gatewayIndex": int64(1),
-		"exclusions":        []any{map[string]any{"startIP": "10.0.0.9", "endIP": "10.0.0.9"}},
-		"staticAllocations": []any{map[string]any{"nodeName": "a", "prefix": "10.0.1.0/24"}, map[string]any{"nodeName": "b", "prefix": "10.0.2.0/24"}},
-		"routes":            []any{map[string]any{"dst": "10.1.0.0/16"}},
+		"exclusions": []any{map[string]any{"startIP": "10.0.0.9", "endIP": "10.0.0.9"}},
+		"staticAllocations": []any{map[string]any{"nodeName": "a", "prefix": "10.0.1.0/24"}, map[string]any{"nodeName": "b",
+			"prefix": "10.0.2.0/24"}},
+		"routes": []any{map[string]any{"dst": "10.1.0.0/16"}},
 	}))
-	f.Expect(ips.Object["spec"]).To(Equal(map[string]any{"subnet": "10.2.0.0/24", "perNodeBlockSize": int64(8), "gateway": "10.2.0.1", "defaultGateway": true}))
+	f.Expect(ips.Object["spec"]).To(Equal(map[string]any{"subnet": "10.2.0.0/24", "perNodeBlockSize": int64(8),
+		"gateway": "10.2.0.1", "defaultGateway": true}))
 	f.Eventually(f.ready(network)).Should(ContainSubstring("given no node addresses yet"))
 	before := cidrs.DeepCopy()
 	f.Expect(unstructured.SetNestedSlice(cidrs.Object, []any{map[string]any{"nodeName": "a"}}, "status", "allocations")).To(Succeed())

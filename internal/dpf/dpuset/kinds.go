@@ -54,7 +54,8 @@ type kind struct {
 var kinds = []kind{
 	{
 		name: "DPUServiceChain", empty: &svcv1.DPUServiceChain{}, list: &svcv1.DPUServiceChainList{}, remote: &svcv1.ServiceChainSet{},
-		finalizer: svcv1.DPUServiceChainFinalizer, reconciled: svcv1.ServiceChainSetReconciledCondition, ready: svcv1.ServiceChainSetReadyCondition,
+		finalizer: svcv1.DPUServiceChainFinalizer, reconciled: svcv1.ServiceChainSetReconciledCondition,
+		ready: svcv1.ServiceChainSetReadyCondition,
 		selector: func(o object) *metav1.LabelSelector { return o.(*svcv1.DPUServiceChain).Spec.ClusterSelector },
 		want: func(o object) (client.Object, error) {
 			template := o.(*svcv1.DPUServiceChain).Spec.Template
@@ -63,7 +64,8 @@ var kinds = []kind{
 		problem: setProblem,
 	},
 	{
-		name: "DPUServiceInterface", empty: &svcv1.DPUServiceInterface{}, list: &svcv1.DPUServiceInterfaceList{}, remote: &svcv1.ServiceInterfaceSet{},
+		name: "DPUServiceInterface", empty: &svcv1.DPUServiceInterface{}, list: &svcv1.DPUServiceInterfaceList{},
+		remote:    &svcv1.ServiceInterfaceSet{},
 		finalizer: svcv1.DPUServiceInterfaceFinalizer, reconciled: svcv1.ServiceInterfaceSetReconciledCondition,
 		ready:    svcv1.ServiceInterfaceSetReadyCondition,
 		selector: func(o object) *metav1.LabelSelector { return o.(*svcv1.DPUServiceInterface).Spec.ClusterSelector },

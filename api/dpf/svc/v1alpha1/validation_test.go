@@ -120,10 +120,14 @@ func TestDPUServiceInterface_isAUnion(t *testing.T) {
 		{"nothing of the type", is(ServiceInterfaceSpec{InterfaceType: "physical"}), "physical is set for"},
 		{"of another type", is(ServiceInterfaceSpec{InterfaceType: "ovn", Physical: &Physical{InterfaceName: "p0"}}), "physical is set for"},
 		{"ovn of another type", is(ServiceInterfaceSpec{InterfaceType: "pf", PF: &PF{ID: ptr.To[int32](0)}, OVN: &OVN{}}), "ovn is set for"},
-		{"two", is(ServiceInterfaceSpec{InterfaceType: "pf", PF: &PF{ID: ptr.To[int32](0)}, Physical: &Physical{InterfaceName: "p0"}}), "physical is set for"},
-		{"VLAN 4095", is(ServiceInterfaceSpec{InterfaceType: "vlan", VLAN: &VLAN{VLANID: 4095, ParentInterfaceRef: "p0"}}), "less than or equal to 4094"},
-		{"an interface's name that Linux doesn't take", is(ServiceInterfaceSpec{InterfaceType: "physical", Physical: &Physical{InterfaceName: "a/b"}}), "should match"},
-		{"a long name", is(ServiceInterfaceSpec{InterfaceType: "physical", Physical: &Physical{InterfaceName: strings.Repeat("a", 16)}}), "Too long"},
+		{"two", is(ServiceInterfaceSpec{InterfaceType: "pf", PF: &PF{ID: ptr.To[int32](0)},
+			Physical: &Physical{InterfaceName: "p0"}}), "physical is set for"},
+		{"VLAN 4095", is(ServiceInterfaceSpec{InterfaceType: "vlan", VLAN: &VLAN{VLANID: 4095, ParentInterfaceRef: "p0"}}),
+			"less than or equal to 4094"},
+		{"an interface's name that Linux doesn't take", is(ServiceInterfaceSpec{InterfaceType: "physical",
+			Physical: &Physical{InterfaceName: "a/b"}}), "should match"},
+		{"a long name", is(ServiceInterfaceSpec{InterfaceType: "physical", Physical: &Physical{InterfaceName: "a234567890123456"}}),
+			"Too long"},
 		{"a node in a template", func(i *DPUServiceInterface) { i.Spec.Template.Spec.Template.Spec.Node = "n" }, "the set fills in the node"},
 	})
 	checkUpdate(t, ifc, []refusal[*DPUServiceInterface]{
@@ -158,7 +162,8 @@ func TestDPUServiceChain_isValidated(t *testing.T) {
 		{"no switch", spec(func(s *ServiceChainSpec) { s.Switches = nil }), "Required value"},
 		{"no port", spec(func(s *ServiceChainSpec) { s.Switches[0].Ports = nil }), "ports: Required value"},
 		{"a port that is any", spec(func(s *ServiceChainSpec) { s.Switches[0].Ports[0].ServiceInterface.MatchLabels = nil }), "Required value"},
-		{"a pool that is any", spec(func(s *ServiceChainSpec) { s.Switches[0].Ports[1].ServiceInterface.IPAM.MatchLabels = nil }), "Required value"},
+		{"a pool that is any", spec(func(s *ServiceChainSpec) { s.Switches[0].Ports[1].ServiceInterface.IPAM.MatchLabels = nil }),
+			"Required value"},
 		{"a node in a template", spec(func(s *ServiceChainSpec) { s.Node = "n" }), "the set fills in the node"},
 		{"a selector", func(c *DPUServiceChain) {
 			c.Spec.ClusterSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
@@ -193,7 +198,8 @@ func TestDPUServiceIPAM_isValidated(t *testing.T) {
 	checkCreate(t, pool, []refusal[*DPUServiceIPAM]{
 		{"valid", func(*DPUServiceIPAM) {}, ""},
 		{"a subnet", subnet(IPV4Subnet{Subnet: "10.0.0.0/24", Gateway: "10.0.0.1", PerNodeIPCount: 8}), ""},
-		{"a gateway of another subnet", subnet(IPV4Subnet{Subnet: "10.0.0.0/24", Gateway: "10.0.1.1", PerNodeIPCount: 8}), "the gateway is an address"},
+		{"a gateway of another subnet", subnet(IPV4Subnet{Subnet: "10.0.0.0/24", Gateway: "10.0.1.1", PerNodeIPCount: 8}),
+			"the gateway is an address"},
 		{"no addresses", subnet(IPV4Subnet{Subnet: "10.0.0.0/24"}), "perNodeIPCount: Required value"},
 		{"both", func(p *DPUServiceIPAM) { p.Spec.IPV4Subnet = &IPV4Subnet{Subnet: "10.0.0.0/24", PerNodeIPCount: 8} }, "set either"},
 		{"neither", func(p *DPUServiceIPAM) { p.Spec.IPV4Network, p.Spec.Metadata.Labels = nil, map[string]string{"a": "b"} }, "set either"},

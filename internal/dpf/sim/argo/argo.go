@@ -1,5 +1,5 @@
-// Package argo stands for Argo CD: it syncs Applications into the clusters of its cluster Secrets, prunes, heals, cascades, and reports sync
-// and health. Instead of rendering Helm charts it asks a function for a chart's objects.
+// Package argo stands for Argo CD: it syncs Applications into the clusters of its cluster Secrets, prunes, heals, cascades, and reports
+// sync and health. Instead of rendering Helm charts it asks a function for a chart's objects.
 package argo
 
 import (
@@ -183,7 +183,8 @@ func apply(ctx context.Context, to client.Client, app *unstructured.Unstructured
 	}
 	labels[instanceLabel] = app.GetName()
 	o.SetLabels(labels)
-	if err := to.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("argocd-controller"), client.ForceOwnership); err != nil {
+	if err := to.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("argocd-controller"),
+		client.ForceOwnership); err != nil {
 		return fmt.Errorf("sync %s %s: %w", o.GetKind(), o.GetName(), err)
 	}
 	return to.Get(ctx, client.ObjectKeyFromObject(o), o)
