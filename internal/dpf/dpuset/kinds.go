@@ -55,7 +55,7 @@ var kinds = []kind{
 	{
 		name: "DPUServiceChain", empty: &svcv1.DPUServiceChain{}, list: &svcv1.DPUServiceChainList{}, remote: &svcv1.ServiceChainSet{},
 		finalizer: svcv1.DPUServiceChainFinalizer, reconciled: svcv1.ServiceChainSetReconciledCondition,
-		ready: svcv1.ServiceChainSetReadyCondition,
+		ready:    svcv1.ServiceChainSetReadyCondition,
 		selector: func(o object) *metav1.LabelSelector { return o.(*svcv1.DPUServiceChain).Spec.ClusterSelector },
 		want: func(o object) (client.Object, error) {
 			template := o.(*svcv1.DPUServiceChain).Spec.Template
