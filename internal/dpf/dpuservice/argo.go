@@ -25,14 +25,17 @@ var (
 
 // Names in Argo CD.
 const (
-	// ProjectDPU has the Applications of DPU clusters, ProjectHost those of the host cluster.
-	ProjectDPU, ProjectHost = "doca-platform-project-dpu", "doca-platform-project-host"
+	// ProjectDPU has the Applications of DPU clusters.
+	ProjectDPU = "doca-platform-project-dpu"
+	// ProjectHost has those of the host cluster.
+	ProjectHost = "doca-platform-project-host"
 	// CascadeFinalizer lets Argo CD delete what an Application has deployed, before the Application goes.
 	CascadeFinalizer = "resources-finalizer.argocd.argoproj.io"
 	// SkipAnnotation has Argo CD leave an Application as it is.
 	SkipAnnotation = "argocd.argoproj.io/skip-reconcile"
 	// SecretTypeLabel tells Argo CD what a Secret is.
-	SecretTypeLabel, secretTypeCluster = "argocd.argoproj.io/secret-type", "cluster"
+	SecretTypeLabel   = "argocd.argoproj.io/secret-type" //nolint:gosec // the name of a label
+	secretTypeCluster = "cluster"
 
 	// uidLabel of an Application is the UID of its DPUService.
 	uidLabel = "svc.dpu.nvidia.com/dpuservice-uid"
@@ -131,7 +134,7 @@ func clusterSecret(namespace string, cluster types.NamespacedName, access *rest.
 		CertData   []byte `json:"certData,omitempty"`
 		KeyData    []byte `json:"keyData,omitempty"`
 	}
-	config, err := json.Marshal(struct {
+	config, err := json.Marshal(struct { //nolint:gosec // it goes into a Secret
 		Username    string `json:"username,omitempty"`
 		Password    string `json:"password,omitempty"`
 		BearerToken string `json:"bearerToken,omitempty"`

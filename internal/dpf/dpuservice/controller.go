@@ -148,7 +148,7 @@ func (r *reconciler) missing(ctx context.Context, cluster types.NamespacedName) 
 		if client.IgnoreNotFound(err) != nil {
 			return "", fmt.Errorf("read Secret %s: %w", key, err)
 		}
-		if err != nil || secret.Labels[managedLabel] != managed {
+		if secret.Labels[managedLabel] != managed { // or there is none
 			return "Argo CD has no Secret " + key.Name + " of ours for DPU cluster " + cluster.String(), nil
 		}
 	}

@@ -23,7 +23,7 @@ import (
 
 const (
 	// PullSecretLabel is on Secrets of the host cluster that DPU clusters get, too, in a namespace of the same name.
-	PullSecretLabel = "dpu.nvidia.com/image-pull-secret"
+	PullSecretLabel = "dpu.nvidia.com/image-pull-secret" //nolint:gosec // the name of a label
 	// mirroredLabel is on the copies.
 	mirroredLabel, mirrored = "svc.dpu.nvidia.com/mirrored", "true"
 	// mirrorInterval is how often the copies of a cluster are looked at: nothing tells of their changes.
@@ -118,11 +118,29 @@ func (m *mirror) compare(ctx context.Context, c dpucluster.Cluster) error {
 		}
 		delete(orphans, key)
 	}
-	for key, orphan := range orphans {
-		err := c.Client.Delete(ctx, orphan, client.Preconditions{UID: &orphan.UID})
-		if client.IgnoreNotFound(err) != nil {
-			problems = append(problems, fmt.Errorf("delete the orphan %s: %w", key, err))
-		}
+	for _, orphan := range orphans {
+		problems = append(problems, removeCopy(ctx, c.Client, orphan))
+	}
+	return joined(problems)
+}
+
+func removeCopy(ctx context.Context, c client.Client, s *corev1.Secret) error {
+	err := c.Delete(ctx, s, client.Preconditions{UID: &s.UID})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete the copy %s: %w", client.ObjectKeyFromObject(s), err)
+	}
+	return nil
+}
+
+// RemovePullSecrets deletes all copies from a DPU cluster, at the end of an installation. This package's controllers must be gone before.
+func RemovePullSecrets(ctx context.Context, c client.Client) error {
+	var copies corev1.SecretList
+	if err := c.List(ctx, &copies, client.MatchingLabels{mirroredLabel: mirrored}); err != nil {
+		return fmt.Errorf("list the copies: %w", err)
+	}
+	var problems []error
+	for i := range copies.Items {
+		problems = append(problems, removeCopy(ctx, c, &copies.Items[i]))
 	}
 	return joined(problems)
 }
@@ -130,8 +148,8 @@ func (m *mirror) compare(ctx context.Context, c dpucluster.Cluster) error {
 // put a copy, as the original is now.
 func (m *mirror) put(ctx context.Context, c dpucluster.Cluster, original, now *corev1.Secret) error {
 	if now != nil && now.Type != original.Type { // it can't be changed
-		if err := c.Client.Delete(ctx, now, client.Preconditions{UID: &now.UID}); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete the copy of another type: %w", err)
+		if err := removeCopy(ctx, c.Client, now); err != nil {
+			return err
 		}
 		now = nil
 	}

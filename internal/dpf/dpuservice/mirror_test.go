@@ -59,3 +59,20 @@ func TestPullSecrets_areThoseOfTheHostCluster(t *testing.T) {
 	f.Expect(dpu.Client.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs)).To(Succeed())
 	f.Expect(theirs.Data).To(HaveKey("a"))
 }
+
+func TestPullSecrets_areRemovedFromADPUCluster(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c, namespace := testenv.Client(t), testenv.Namespace(t) // no controller copies anything into the host cluster
+	secret := func(name string, labels map[string]string) *corev1.Secret {
+		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}}
+		g.Expect(c.Create(t.Context(), s)).To(Succeed())
+		return s
+	}
+	copied := secret("copy", map[string]string{"svc.dpu.nvidia.com/mirrored": "true", dpuservice.PullSecretLabel: ""})
+	original := secret("original", map[string]string{dpuservice.PullSecretLabel: ""})
+	g.Expect(dpuservice.RemovePullSecrets(t.Context(), c)).To(Succeed())
+	g.Expect(client.IgnoreNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(copied), &corev1.Secret{}))).To(Succeed())
+	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(copied), &corev1.Secret{})).NotTo(Succeed())
+	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(original), &corev1.Secret{})).To(Succeed())
+}

@@ -84,7 +84,7 @@ const (
 // UsedByAnnotation of a DPUServiceInterface names the DPUService of its namespace that has it.
 const UsedByAnnotation = "svc.dpu.nvidia.com/used-by"
 
-// AbandonAnnotation, if it has the value "true", lets a deleted object go although something that was made of it is still there, or can't
+// AbandonAnnotation with the value "true" lets a deleted object go although something that was made of it is still there, or can't
 // be looked for: such as in a DPU cluster that is gone for good. An event lists what is left.
 const AbandonAnnotation = "svc.dpu.nvidia.com/abandon"
 
