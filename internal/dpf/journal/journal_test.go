@@ -25,7 +25,7 @@ func node(sequence int) Node {
 	now := metav1.NewTime(time.Unix(1_800_000_000, 0))
 	return Node{
 		UID: "11111111-2222-3333-4444-555555555555", ChassisID: ptr.To("66666666-7777-8888-9999-000000000000"),
-		Sequence: sequence, Phase: operatorv1.NodeIsolated, Since: now, Began: now, Generation: 3,
+		Sequence: sequence, Phase: operatorv1.NodeIsolated, Since: now, Generation: 3,
 	}
 }
 

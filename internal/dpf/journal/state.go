@@ -78,7 +78,6 @@ type Node struct {
 	Sequence   int                  `json:"sequence"` // in which nodes were begun, and are taken back in reverse
 	Phase      operatorv1.NodePhase `json:"phase"`
 	Since      metav1.Time          `json:"since"`             // of the phase
-	Began      metav1.Time          `json:"began"`             // of the move
 	Generation int64                `json:"generation"`        // of the spec that it was begun with
 	Message    string               `json:"message,omitempty"` // why it is rolled back; what others have changed since
 }

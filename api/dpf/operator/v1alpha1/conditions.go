@@ -119,6 +119,6 @@ const (
 	NodeRollingBack NodePhase = "RollingBack"
 	// NodeRestored: the node has the network back that it had.
 	NodeRestored NodePhase = "Restored"
-	// NodeFailed: the move took longer than nodeTimeout, and the node was rolled back. No other node is begun before the spec changes.
+	// NodeFailed: a phase took longer than nodeTimeout, and the node was rolled back. No other node is begun before the spec changes.
 	NodeFailed NodePhase = "Failed"
 )

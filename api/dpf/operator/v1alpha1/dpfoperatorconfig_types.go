@@ -116,9 +116,9 @@ type HostNetworkConfiguration struct {
 	// +kubebuilder:validation:Maximum=2000
 	MaxUnavailable int32 `json:"maxUnavailable,omitempty"`
 
-	// nodeTimeout is how long the move of a node may take. Then the node gets
-	// its network back, and no other one is begun until the spec changes. It is
-	// Bedplate's.
+	// nodeTimeout is how long a node may be in one phase of the move. Then it
+	// gets its network back, and no other node is begun until the spec changes.
+	// It is Bedplate's.
 	// +optional
 	// +kubebuilder:default="15m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('24h')",message="choose a time from 1m to 24h"

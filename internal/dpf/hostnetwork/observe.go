@@ -1,0 +1,292 @@
+package hostnetwork
+
+import (
+	"context"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
+	"github.com/bedplate/bedplate/internal/dpf/journal"
+)
+
+const (
+	ovnNamespace      = "openshift-ovn-kubernetes"
+	stockName         = "ovnkube-node"
+	operatorNamespace = "openshift-network-operator"
+	operatorName      = "network-operator"
+	webhookName       = "network-node-identity.openshift.io"
+	versionName       = "version"
+)
+
+// objects are what facts were seen of. Patches are made against them.
+type objects struct {
+	version  *configv1.ClusterVersion
+	operator *appsv1.Deployment
+	webhook  *admissionregistrationv1.ValidatingWebhookConfiguration
+	sources
+	nodes    map[string]*corev1.Node
+	wanted   []client.Object // copies
+	existing []client.Object // likewise
+}
+
+// observation is one look at the host cluster and the journal.
+type observation struct {
+	Facts
+	objects
+	journal *journal.Journal
+}
+
+// get returns nil for an object that definitely doesn't exist.
+func get[T client.Object](ctx context.Context, c client.Reader, object T, namespace, name string) (T, error) {
+	var none T
+	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
+	if apierrors.IsNotFound(err) {
+		return none, nil
+	}
+	if err != nil {
+		return none, fmt.Errorf("read %T %s: %w", object, client.ObjectKey{Namespace: namespace, Name: name}, err)
+	}
+	return object, nil
+}
+
+func (m Move) observe(ctx context.Context, config *operatorv1.DPFOperatorConfig) (*observation, error) {
+	j, err := journal.Load(ctx, m.Uncached, m.Client, ovnNamespace)
+	if err != nil {
+		return nil, err
+	}
+	o := &observation{journal: j, Facts: Facts{
+		Now: m.Now(), Generation: config.Generation, MaxUnavailable: 1, Timeout: defaultTimeout, Nodes: map[string]Node{},
+	}}
+	if network := config.Spec.HostNetworkConfiguration; network != nil {
+		o.Want, o.Hosts, o.MaxUnavailable = config.DeletionTimestamp.IsZero(), network.Hosts, max(1, int(network.MaxUnavailable))
+		if network.NodeTimeout.Duration > 0 {
+			o.Timeout = network.NodeTimeout.Duration
+		}
+	}
+	if !o.Want && j.State().Empty() {
+		return o, nil
+	}
+	for _, look := range []func(context.Context) error{o.lookAtObjects(m.Client), o.lookAtNodes(m)} {
+		if err := look(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if o.Want {
+		o.planCopies(config)
+	}
+	return o, nil
+}
+
+func (o *observation) lookAtObjects(c client.Reader) func(context.Context) error {
+	return func(ctx context.Context) (err error) {
+		if o.version, err = get(ctx, c, &configv1.ClusterVersion{}, "", versionName); err != nil {
+			return err
+		}
+		if o.operator, err = get(ctx, c, &appsv1.Deployment{}, operatorNamespace, operatorName); err != nil {
+			return err
+		}
+		o.webhook, err = get(ctx, c, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", webhookName)
+		if err != nil {
+			return err
+		}
+		if o.daemonSet, err = get(ctx, c, &appsv1.DaemonSet{}, ovnNamespace, stockName); err != nil {
+			return err
+		}
+		if o.config, err = get(ctx, c, &corev1.ConfigMap{}, ovnNamespace, configName); err != nil {
+			return err
+		}
+		if o.script, err = get(ctx, c, &corev1.ConfigMap{}, ovnNamespace, scriptName); err != nil {
+			return err
+		}
+		if err := o.lookAtCopies(ctx, c); err != nil {
+			return err
+		}
+		o.state()
+		return nil
+	}
+}
+
+func (o *observation) lookAtCopies(ctx context.Context, c client.Reader) error {
+	config, err := get(ctx, c, &corev1.ConfigMap{}, ovnNamespace, configName+suffix)
+	if err != nil {
+		return err
+	}
+	script, err := get(ctx, c, &corev1.ConfigMap{}, ovnNamespace, scriptName+suffix)
+	if err != nil {
+		return err
+	}
+	if o.sources.existing, err = get(ctx, c, &appsv1.DaemonSet{}, ovnNamespace, stockName+suffix); err != nil {
+		return err
+	}
+	if o.sources.existing != nil {
+		o.objects.existing = append(o.objects.existing, o.sources.existing)
+	}
+	for _, m := range []*corev1.ConfigMap{config, script} {
+		if m != nil {
+			o.objects.existing = append(o.objects.existing, m)
+		}
+	}
+	o.CopiesPresent = len(o.objects.existing) > 0
+	return nil
+}
+
+// state of the objects, as facts.
+func (o *observation) state() {
+	if o.version == nil {
+		o.Problem = "there is no ClusterVersion version: this is no OpenShift cluster"
+	} else {
+		o.VersionUID, o.Override = o.version.UID, override(o.version)
+	}
+	if o.operator == nil {
+		o.Problem = "there is no Deployment openshift-network-operator/network-operator"
+	} else {
+		o.OperatorUID, o.Operator, o.OperatorPods = o.operator.UID, ptr.To(ptr.Deref(o.operator.Spec.Replicas, 1)), o.operator.Status.Replicas
+	}
+	o.Webhook = o.webhook
+	if o.daemonSet == nil {
+		o.Problem = "there is no DaemonSet openshift-ovn-kubernetes/ovnkube-node: the network is no ovn-kubernetes"
+		return
+	}
+	o.StockUID, o.Affinity, o.Rollout = o.daemonSet.UID, o.daemonSet.Spec.Template.Spec.Affinity, rollout(o.daemonSet)
+	if o.config == nil || o.script == nil {
+		o.Problem = "openshift-ovn-kubernetes has no ConfigMap ovnkube-config, or no ovnkube-script-lib"
+	}
+}
+
+// rollout says what is waited for until every node has a Pod of the template. One that is only updated by hand isn't waited for.
+func rollout(d *appsv1.DaemonSet) string {
+	status := d.Status
+	if status.ObservedGeneration >= d.Generation && status.UpdatedNumberScheduled >= status.DesiredNumberScheduled &&
+		status.NumberUnavailable == 0 || d.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
+		return ""
+	}
+	return fmt.Sprintf("DaemonSet openshift-ovn-kubernetes/ovnkube-node is rolled out: %d of %d Pods are updated, %d aren't available",
+		status.UpdatedNumberScheduled, status.DesiredNumberScheduled, status.NumberUnavailable)
+}
+
+func (o *observation) planCopies(config *operatorv1.DPFOperatorConfig) {
+	if o.Problem != "" {
+		return
+	}
+	var taints []corev1.Taint
+	for _, host := range o.Hosts {
+		if node := o.nodes[string(host.HostClusterNodeName)]; node != nil {
+			taints = append(taints, node.Spec.Taints...)
+		}
+	}
+	var err error
+	o.wanted, err = copies(o.sources, config.Spec.HostNetworkConfiguration,
+		config.Spec.ImageOverrides[string(operatorv1.ComponentOVNKubernetes)], taints)
+	if err != nil {
+		o.Problem = err.Error()
+		return
+	}
+	o.CopiesCurrent = true
+	for _, wanted := range o.wanted {
+		existing := o.copyOf(wanted)
+		if existing == nil || existing.GetAnnotations()[hashAnnotation] != wanted.GetAnnotations()[hashAnnotation] {
+			o.CopiesCurrent = false
+		}
+	}
+}
+
+// copyOf is the object that exists with the kind and name of one that is wanted; nil: there is none.
+func (o *observation) copyOf(wanted client.Object) client.Object {
+	for _, existing := range o.objects.existing {
+		if existing.GetName() == wanted.GetName() {
+			return existing
+		}
+	}
+	return nil
+}
+
+func (o *observation) lookAtNodes(m Move) func(context.Context) error {
+	return func(ctx context.Context) error {
+		var nodes corev1.NodeList
+		if err := m.Client.List(ctx, &nodes); err != nil {
+			return fmt.Errorf("read the nodes: %w", err)
+		}
+		stock, err := m.pods(ctx, ovnNamespace, map[string]string{appLabel: stockName})
+		if err != nil {
+			return err
+		}
+		custom, err := m.pods(ctx, ovnNamespace, map[string]string{appLabel: stockName + suffix})
+		if err != nil {
+			return err
+		}
+		provisioner, err := m.pods(ctx, m.Provisioner.Namespace, m.Provisioner.Labels)
+		if err != nil {
+			return err
+		}
+		o.nodes = map[string]*corev1.Node{}
+		for i := range nodes.Items {
+			node := &nodes.Items[i]
+			o.nodes[node.Name] = node
+			fact := factsOf(node)
+			fact.Stock, fact.Custom, fact.Provisioner = stock[node.Name], custom[node.Name], provisioner[node.Name]
+			o.Nodes[node.Name] = fact
+		}
+		o.askDPUs(ctx, m)
+		return nil
+	}
+}
+
+func factsOf(node *corev1.Node) Node {
+	fact := Node{UID: node.UID, DPU: node.Labels[operatorv1.DPUEnabledLabel] == "true", Tainted: tainted(node)}
+	_, fact.Moved = node.Labels[operatorv1.NetworkMovedLabel]
+	_, fact.Preconfigured = node.Labels[operatorv1.NetworkPreconfigReadyLabel]
+	if id, has := node.Annotations[operatorv1.ChassisIDAnnotation]; has {
+		fact.ChassisID = ptr.To(id)
+	}
+	return fact
+}
+
+// askDPUs about those whose nodes wait for them. One whose cluster doesn't answer isn't ready.
+func (o *observation) askDPUs(ctx context.Context, m Move) {
+	for _, host := range o.Hosts {
+		name := string(host.HostClusterNodeName)
+		if o.journal.State().Nodes[name].Phase != operatorv1.NodeProvisioning {
+			continue
+		}
+		fact := o.Nodes[name]
+		var err error
+		if fact.DPUSide, err = m.DPUSide(ctx, host); err != nil {
+			fact.DPUSide = Readiness{Why: fmt.Sprintf("the DPU cluster of %s doesn't say whether its provisioner is ready: %s", host.DPUClusterNodeName, err)}
+		} else if !fact.DPUSide.Ready && fact.DPUSide.Why == "" {
+			fact.DPUSide.Why = fmt.Sprintf("the Pod of the DPU CNI provisioner on %s isn't ready", host.DPUClusterNodeName)
+		}
+		if fact.UID != "" {
+			o.Nodes[name] = fact
+		}
+	}
+}
+
+// pods of a DaemonSet, by their nodes.
+func (m Move) pods(ctx context.Context, namespace string, labels map[string]string) (map[string]Pod, error) {
+	var list corev1.PodList
+	if err := m.Client.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels(labels)); err != nil {
+		return nil, fmt.Errorf("read the Pods in %s: %w", namespace, err)
+	}
+	all := map[string]Pod{}
+	for i := range list.Items {
+		pod := &list.Items[i]
+		state := NotReady
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue && pod.DeletionTimestamp.IsZero() {
+				state = Ready
+			}
+		}
+		// Of two that overlap the one that isn't ready counts: it is on its way out, or the next one.
+		if before, seen := all[pod.Spec.NodeName]; !seen || state < before {
+			all[pod.Spec.NodeName] = state
+		}
+	}
+	return all, nil
+}

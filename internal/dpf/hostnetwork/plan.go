@@ -1,0 +1,111 @@
+package hostnetwork
+
+import (
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/bedplate/bedplate/internal/dpf/journal"
+)
+
+// maxSteps is more than the longest way has: for each node, there or back.
+func maxSteps(f Facts) int { return 100 + 20*(len(f.Nodes)+len(f.Hosts)) }
+
+// plan decides until nothing is left, as if each step worked, and all that is waited for came to pass.
+func plan(f Facts, s journal.State) (steps []Step, problem string) {
+	f.Nodes, s.Nodes = maps.Clone(f.Nodes), maps.Clone(s.Nodes)
+	for len(steps) < maxSteps(f) {
+		settle(&f, s)
+		d := Decide(f, s)
+		if len(d.Steps) == 0 {
+			return steps, d.Problem
+		}
+		for _, step := range d.Steps {
+			steps = append(steps, step)
+			project(&f, &s, step)
+			if step.Action == RemoveJournal {
+				return steps, ""
+			}
+		}
+	}
+	return steps, "the plan has no end"
+}
+
+// settle lets come to pass what is waited for.
+func settle(f *Facts, s journal.State) {
+	f.Rollout = ""
+	if f.Operator != nil {
+		f.OperatorPods = *f.Operator
+	}
+	for name := range s.Nodes {
+		node, exists := f.Nodes[name]
+		if !exists {
+			continue
+		}
+		node.Stock, node.Custom, node.Provisioner, node.DPUSide = NoPod, NoPod, NoPod, Readiness{}
+		if node.Moved {
+			node.Provisioner, node.DPUSide = Ready, Readiness{Ready: true}
+		} else {
+			node.Stock = Ready
+		}
+		if node.Preconfigured {
+			node.Custom = Ready
+		}
+		f.Nodes[name] = node
+	}
+}
+
+// project does to the facts and the journal what a step does to the cluster.
+func project(f *Facts, s *journal.State, step Step) {
+	if step.Node != "" {
+		projectNode(f, s, step)
+		return
+	}
+	recordOriginal(step.Action, *f, &s.Cluster)
+	was := *f
+	switch step.Action {
+	case ReleaseOperator:
+		f.Override = &released
+	case StopOperator:
+		f.Operator = ptr.To[int32](0)
+	case DeleteWebhook:
+		f.Webhook = nil
+	case KeepAway:
+		f.Affinity = keepAway(f.Affinity)
+	case WriteCopies:
+		f.CopiesCurrent, f.CopiesPresent = true, true
+	case DeleteCopies:
+		f.CopiesCurrent, f.CopiesPresent = false, false
+	case RemoveJournal:
+		s.Cluster, s.Nodes = journal.Cluster{}, map[string]journal.Node{}
+		return
+	}
+	markRestored(step.Action, was, &s.Cluster)
+}
+
+func projectNode(f *Facts, s *journal.State, step Step) {
+	node, record := f.Nodes[step.Node], s.Nodes[step.Node]
+	switch step.Action {
+	case Begin:
+		record = newRecord(*f, *s, step.Node)
+	case Enter:
+		record.Phase, record.Since, record.Message = step.Phase, metav1.NewTime(f.Now), step.Message
+	case Forget:
+		delete(s.Nodes, step.Node)
+		return
+	case Isolate:
+		node.Tainted, node.Moved = true, true
+	case ClearChassis:
+		node.ChassisID = nil
+	case Switch:
+		node.Tainted, node.Moved, node.Preconfigured = false, true, true
+	case Unswitch:
+		node.Tainted, node.Preconfigured = true, false
+	case Return:
+		node.Moved, node.ChassisID = false, record.ChassisID
+	case Release:
+		node.Tainted = false
+	}
+	f.Nodes[step.Node], s.Nodes[step.Node] = node, record
+}
