@@ -42,6 +42,16 @@ func MachineAPI(t testing.TB, featureSet string) {
 	}
 }
 
+// ModuleDir returns the folder of a module of go.mod.
+func ModuleDir(t testing.TB, path string) string {
+	t.Helper()
+	dir, err := moduleDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // moduleDir returns the folder of a module of go.mod, and downloads the module if it isn't in the module cache yet.
 func moduleDir(path string) (string, error) {
 	out, err := exec.Command("go", "mod", "download", "-json", path).Output()

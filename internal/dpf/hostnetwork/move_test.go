@@ -323,7 +323,7 @@ func TestMove_doesNothingWhereItWouldTakeChangedStateForTheOriginal(t *testing.T
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			objects := openshift()
+			objects := ocp()
 			row.change(objects)
 			w := newWorld(t, objects...)
 			before := snapshot(t.Context(), w.g, w)

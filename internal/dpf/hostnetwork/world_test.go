@@ -16,6 +16,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -62,6 +63,11 @@ func worker(name string, dpu bool) *corev1.Node {
 		},
 		Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "example.com/tenant", Value: "a", Effect: corev1.TaintEffectNoSchedule}}},
 	}
+	node.Status.Capacity = corev1.ResourceList{
+		"cpu": resource.MustParse("8"), "memory": resource.MustParse("16Gi"), "pods": resource.MustParse("110"),
+	}
+	node.Status.Allocatable = node.Status.Capacity
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.1"}}
 	if dpu {
 		node.Labels[operatorv1.DPUEnabledLabel] = "true"
 	}
@@ -119,8 +125,8 @@ mode=shared
 nodeport=true
 `
 
-// openshift is what is there before: three workers with DPUs, and two without.
-func openshift() []client.Object {
+// ocp is what is there before: three workers with DPUs, and two without.
+func ocp() []client.Object {
 	labels := map[string]string{"name": "network-operator"}
 	objects := []client.Object{
 		&configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version", UID: "uid-version"}, Spec: configv1.ClusterVersionSpec{
@@ -195,20 +201,29 @@ type world struct {
 	writes  atomic.Int64
 	fail    func(write int64, verb string) (before, after bool)
 	log     []string // of the writes
+	between func()   // two reconciles
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
 	g := NewWithT(t)
 	if objects == nil {
-		objects = openshift()
+		objects = ocp()
 	}
 	w := &world{t: t, g: g, now: time.Unix(1_800_000_000, 0), config: config(workers...), broken: map[string]bool{}}
-	w.dpuSide = func(operatorv1.Host) (hostnetwork.Readiness, error) { return hostnetwork.Readiness{Ready: true}, nil }
+	w.dpuSide = dpuReady
+	w.between = func() {
+		w.settle()
+		w.now = w.now.Add(time.Second)
+	}
 	known := scheme()
 	tracker := clienttesting.NewObjectTracker(known, serializer.NewCodecFactory(known).UniversalDecoder()) // without managed fields, which take long
 	w.WithWatch = fake.NewClientBuilder().WithScheme(known).WithObjectTracker(tracker).WithObjects(objects...).Build()
 	return w
+}
+
+func dpuReady(operatorv1.Host) (hostnetwork.Readiness, error) {
+	return hostnetwork.Readiness{Ready: true}, nil
 }
 
 var errKilled = errors.New("killed")
@@ -260,8 +275,7 @@ func (w *world) move() hostnetwork.Move {
 }
 
 func (w *world) reconcile() (hostnetwork.Result, error) {
-	w.settle()
-	w.now = w.now.Add(time.Second)
+	w.between()
 	return w.move().Reconcile(w.t.Context(), w.config)
 }
 
@@ -270,7 +284,7 @@ func (w *world) until(what string, holds func(hostnetwork.Result) bool) hostnetw
 	w.t.Helper()
 	var last hostnetwork.Result
 	var err error
-	for range 400 {
+	for range 600 {
 		last, err = w.reconcile()
 		if err == nil && holds(last) {
 			return last

@@ -90,6 +90,22 @@ func (c *ControlPlane) controllerManager() (process.Command, error) {
 	}, nil
 }
 
+func (c *ControlPlane) scheduler() (process.Command, error) {
+	kubeconfig := filepath.Join(c.cfg.Dir, "scheduler.conf")
+	if err := c.writeLocalKubeconfig(kubeconfig, "system:kube-scheduler"); err != nil {
+		return process.Command{}, err
+	}
+	return process.Command{
+		Name: SchedulerTool, Path: c.cfg.Tools.Path(SchedulerTool), Log: c.cfg.log(SchedulerTool), Env: c.cfg.environment(),
+		Args: []string{
+			"--kubeconfig=" + kubeconfig,
+			"--secure-port=0", // as the controller manager's
+			"--leader-elect=false",
+			"--profiling=false",
+		},
+	}, nil
+}
+
 func (c *ControlPlane) apiserverReady(ctx context.Context) error {
 	client, err := rest.HTTPClientFor(c.admin)
 	if err != nil {

@@ -1,5 +1,6 @@
 // Package controlplane runs a real Kubernetes control plane on a loopback address: etcd, kube-apiserver and
-// kube-controller-manager as child processes. Several form one when each but the first joins the etcd of the others. There is no scheduler and no node: what runs pods is the caller's business.
+// kube-controller-manager as child processes. Several form one when each but the first joins the etcd of the others. There is a scheduler where one is
+// wanted, and no node: what runs pods is the caller's business.
 package controlplane
 
 import (
@@ -7,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -29,6 +31,9 @@ const (
 // Tools are the programs that Start needs.
 var Tools = []string{"etcd", "kube-apiserver", "kube-controller-manager"}
 
+// SchedulerTool is what Start needs besides, with a scheduler.
+const SchedulerTool = "kube-scheduler"
+
 // Config describes a control plane.
 type Config struct {
 	Name    string     // of the cluster; also the context in kubeconfigs
@@ -47,6 +52,8 @@ type Config struct {
 
 	Busy bool // thousands of objects: memory counts less than time
 
+	Scheduler bool // pods are bound to nodes
+
 	Controllers           []string // of kube-controller-manager; empty: its default ("*")
 	ControllerManagerArgs []string // more flags, "--flag=value"
 }
@@ -62,7 +69,11 @@ type ControlPlane struct {
 // nothing is left running.
 func Start(ctx context.Context, cfg Config) (*ControlPlane, error) {
 	cfg = withDefaults(cfg)
-	if err := cfg.Tools.Require(Tools...); err != nil {
+	needed := Tools
+	if cfg.Scheduler {
+		needed = append(slices.Clone(needed), SchedulerTool)
+	}
+	if err := cfg.Tools.Require(needed...); err != nil {
 		return nil, err
 	}
 	c := &ControlPlane{cfg: cfg}
@@ -101,11 +112,20 @@ func (c *ControlPlane) start(ctx context.Context) error {
 	if err := c.run(ctx, apiserver(c.cfg), c.apiserverReady); err != nil {
 		return err
 	}
-	command, err := c.controllerManager()
-	if err != nil {
-		return err
+	commands := []func() (process.Command, error){c.controllerManager}
+	if c.cfg.Scheduler {
+		commands = append(commands, c.scheduler)
 	}
-	return c.run(ctx, command, func(context.Context) error { return nil })
+	for _, make := range commands {
+		command, err := make()
+		if err != nil {
+			return err
+		}
+		if err := c.run(ctx, command, func(context.Context) error { return nil }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *ControlPlane) run(ctx context.Context, command process.Command, ready func(context.Context) error) error {
@@ -124,7 +144,7 @@ func (c *ControlPlane) Stop() {
 	}
 }
 
-// Processes returns etcd, kube-apiserver and kube-controller-manager, so that a caller can watch for their end.
+// Processes returns etcd, kube-apiserver, kube-controller-manager and the scheduler, if there is one, so that a caller can watch for their end.
 func (c *ControlPlane) Processes() []*process.Process { return c.processes }
 
 // Endpoint returns "host:port" of the API server as clients should use it.

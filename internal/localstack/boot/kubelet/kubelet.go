@@ -78,6 +78,36 @@ func Start(ctx context.Context, config Config) (*Kubelet, error) {
 	return k, nil
 }
 
+// Fleet stands for the kubelets of all nodes of a cluster, which the caller creates.
+type Fleet struct {
+	Kubeconfig string // path, of an administrator
+	Dir        string // for KWOK's configuration and log
+	Tools      tools.Dir
+}
+
+// Start returns when KWOK runs: from then on every Node becomes Ready, and Pods that are bound to one run.
+func (f Fleet) Start() (*Kubelet, error) {
+	if err := f.Tools.Require(Tool); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(f.Dir, "stages.yaml")
+	if err := os.WriteFile(path, stages, 0o600); err != nil {
+		return nil, fmt.Errorf("write KWOK's configuration: %w", err)
+	}
+	p, err := process.Start(process.Command{
+		Name: "kubelets (kwok)", Path: f.Tools.Path(Tool), Log: filepath.Join(f.Dir, "kubelets.log"),
+		Args: []string{
+			"--kubeconfig=" + f.Kubeconfig, "--manage-all-nodes", "--config=" + path,
+			"--node-lease-duration-seconds=" + strconv.Itoa(leaseSeconds),
+		},
+		Env: []string{"GOGC=50", "HOME=" + f.Dir},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Kubelet{process: p}, nil
+}
+
 // run waits until the Node is Ready, and then creates its static pods. KWOK passes over a pod that it sees before it sees that
 // the Node's Lease is its own, and doesn't come back to it; a Node that it has made Ready it holds.
 func (k *Kubelet) run(ctx context.Context, client kubernetes.Interface, node *corev1.Node, static []corev1.Pod) error {
