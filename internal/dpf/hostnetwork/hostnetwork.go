@@ -20,6 +20,7 @@ import (
 const (
 	defaultTimeout = 15 * time.Minute // as the CRD has it
 	callsTimeout   = time.Minute      // of one reconcile
+	dpuTimeout     = 10 * time.Second // of what is asked of DPU clusters in one reconcile
 	// soon is when the next step is taken: a cache usually has the last one by then.
 	soon = 50 * time.Millisecond
 	// poll is when what is waited for is looked at again, if no watch says earlier that it has changed.

@@ -248,8 +248,10 @@ func factsOf(node *corev1.Node) Node {
 	return fact
 }
 
-// askDPUs about those whose nodes wait for them. One whose cluster doesn't answer isn't ready.
+// askDPUs about those whose nodes wait for them. One whose cluster doesn't answer isn't ready, and holds up no step of another node.
 func (o *observation) askDPUs(ctx context.Context, m Move) {
+	ctx, cancel := context.WithTimeout(ctx, dpuTimeout)
+	defer cancel()
 	for _, host := range o.Hosts {
 		name := string(host.HostClusterNodeName)
 		if o.journal.State().Nodes[name].Phase != operatorv1.NodeProvisioning {

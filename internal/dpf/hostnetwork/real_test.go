@@ -31,6 +31,8 @@ import (
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
+func TestMain(m *testing.M) { testenv.Main(m) }
+
 const patience = 90 * time.Second // also where other packages' tests have the CPUs
 
 // realWorld has Kubernetes' own controllers and scheduler, KWOK for the nodes, and stand-ins of OpenShift's operators.

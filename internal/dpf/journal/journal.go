@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -159,7 +160,8 @@ func (j *Journal) write(ctx context.Context, m *corev1.ConfigMap, data map[strin
 
 // Remove the journal, once everything is back.
 func (j *Journal) Remove(ctx context.Context) error {
-	for name, m := range j.maps {
+	for _, name := range slices.Sorted(maps.Keys(j.maps)) {
+		m := j.maps[name]
 		version := m.ResourceVersion
 		if controllerutil.RemoveFinalizer(m, finalizer) {
 			err := j.client.Update(ctx, m)
