@@ -110,7 +110,8 @@ func (m Move) change(ctx context.Context, o *observation, action Action) error {
 	case RestoreWebhook:
 		if create, _ := webhookBack(o.Webhook, state); create {
 			webhook := state.Webhook.Configuration.DeepCopy()
-			webhook.UID, webhook.ResourceVersion, webhook.ManagedFields, webhook.CreationTimestamp, webhook.Generation = "", "", nil, metav1.Time{}, 0
+			webhook.UID, webhook.ResourceVersion, webhook.Generation = "", "", 0
+			webhook.ManagedFields, webhook.CreationTimestamp = nil, metav1.Time{}
 			return m.Client.Create(ctx, webhook)
 		}
 	case StartOperator:

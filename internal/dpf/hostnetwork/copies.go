@@ -44,7 +44,9 @@ type sources struct {
 
 // copies of them for nodes whose network is on their DPU. An error names everything in the sources that isn't as it has to be: of another
 // release the copies would do something else.
-func copies(src sources, network *operatorv1.HostNetworkConfiguration, image operatorv1.Image, taints []corev1.Taint) ([]client.Object, error) {
+func copies(
+	src sources, network *operatorv1.HostNetworkConfiguration, image operatorv1.Image, taints []corev1.Taint,
+) ([]client.Object, error) {
 	config, err1 := copyConfig(src.config)
 	script, err2 := copyScript(src.script)
 	daemonSet, err3 := copyDaemonSet(src, network, image, taints)

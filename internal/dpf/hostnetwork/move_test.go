@@ -11,9 +11,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -153,43 +151,6 @@ func onlyState(s map[string]string) {
 	}
 }
 
-func TestMove_everyWriteMayMeetAConflict(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	before := snapshot(t.Context(), w.g, w)
-	conflicts, seen := 0, map[string]int{}
-	conflict := apierrors.NewConflict(schema.GroupResource{}, "a", nil)
-	c := &conflicting{Client: w.client(), conflict: func(key string) error {
-		if seen[key]++; seen[key]%2 == 1 {
-			conflicts++
-			return conflict
-		}
-		return nil
-	}}
-	run := func() {
-		for range 400 {
-			w.settle()
-			move := w.move()
-			move.Client = c
-			result, err := move.Reconcile(t.Context(), w.config)
-			if err != nil {
-				w.g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
-				continue
-			}
-			if result.Done {
-				return
-			}
-		}
-		t.Fatal("it doesn't come to an end")
-	}
-	run()
-	w.config.DeletionTimestamp = &metav1.Time{Time: w.now}
-	run()
-	w.g.Expect(snapshot(t.Context(), w.g, w)).To(Equal(before))
-	w.g.Expect(conflicts).To(BeNumerically(">", 20))
-	t.Logf("%d conflicts", conflicts)
-}
-
 func TestMove_aNodeThatNeverGetsReadyGetsItsNetworkBackAndTheRollStops(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -203,8 +164,8 @@ func TestMove_aNodeThatNeverGetsReadyGetsItsNetworkBackAndTheRollStops(t *testin
 	result, err := w.reconcile()
 	w.g.Expect(err).NotTo(HaveOccurred())
 	w.g.Expect(phases(result)).To(Equal([]string{"ocp-worker-1 Ready", "ocp-worker-2 Failed", "ocp-worker-3 Pending"}))
-	w.g.Expect(result.Condition).To(And(HaveField("Reason", "Failure"),
-		HaveField("Message", ContainSubstring("node ocp-worker-2 failed: Switching for longer than 15m0s: its Pod of ovnkube-node-dpf isn't ready"))))
+	w.g.Expect(result.Condition).To(And(HaveField("Reason", "Failure"), HaveField("Message", ContainSubstring(
+		"node ocp-worker-2 failed: Switching for longer than 15m0s: its Pod of ovnkube-node-dpf isn't ready"))))
 	key := `Node null "ocp-worker-2"`
 	w.g.Expect(snapshot(t.Context(), w.g, w)[key]).To(Equal(before[key]), "it is as it was before")
 
@@ -250,7 +211,7 @@ func TestMove_nodesComeAndGoInMidRoll(t *testing.T) {
 	w.g.Expect(phases(result)).To(ContainElements("ocp-worker-1 Ready", "ocp-worker-3 Ready", "ocp-worker-4 Pending"))
 	w.g.Expect(result.Condition.Message).To(ContainSubstring("nodes with a DPU have no entry in hosts: ocp-worker-4"))
 
-	w.config.Spec.HostNetworkConfiguration.Hosts = config("ocp-worker-1", "ocp-worker-3", "ocp-worker-4").Spec.HostNetworkConfiguration.Hosts
+	w.config.Spec = config("ocp-worker-1", "ocp-worker-3", "ocp-worker-4").Spec
 	w.config.Generation++
 	result = w.until("the new one is moved", done)
 	w.g.Expect(phases(result)).To(Equal([]string{"ocp-worker-1 Ready", "ocp-worker-3 Ready", "ocp-worker-4 Ready"}))
@@ -264,14 +225,18 @@ func TestMove_nodesComeAndGoInMidRoll(t *testing.T) {
 	w.until("restored", done)
 }
 
+func firstTerm(set *appsv1.DaemonSet) *corev1.NodeSelectorTerm {
+	return &set.Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0]
+}
+
 func TestMove_leavesAndReportsWhatOthersHaveChanged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.until("moved", done)
 	var set appsv1.DaemonSet
 	w.g.Expect(w.Get(t.Context(), client.ObjectKey{Namespace: ovnNamespace, Name: "ovnkube-node"}, &set)).To(Succeed())
-	terms := set.Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
-	terms[0].MatchExpressions = append(terms[0].MatchExpressions, corev1.NodeSelectorRequirement{Key: "theirs", Operator: "Exists"})
+	term := firstTerm(&set)
+	term.MatchExpressions = append(term.MatchExpressions, corev1.NodeSelectorRequirement{Key: "theirs", Operator: "Exists"})
 	w.g.Expect(w.Update(t.Context(), &set)).To(Succeed())
 	w.g.Expect(w.Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "network-node-identity.openshift.io"},
@@ -287,7 +252,8 @@ func TestMove_leavesAndReportsWhatOthersHaveChanged(t *testing.T) {
 	w.config.DeletionTimestamp = &metav1.Time{Time: w.now}
 	result = w.until("restored", done)
 	w.g.Expect(result.Reports).To(HaveLen(3))
-	w.g.Expect(result.Condition.Message).To(And(ContainSubstring("affinity"), ContainSubstring("keeps their webhooks"), ContainSubstring("keeps its replicas")))
+	w.g.Expect(result.Condition.Message).To(And(
+		ContainSubstring("affinity"), ContainSubstring("keeps their webhooks"), ContainSubstring("keeps its replicas")))
 	w.g.Expect(w.Get(t.Context(), client.ObjectKeyFromObject(&set), &set)).To(Succeed())
 	w.g.Expect(asJSON(set.Spec.Template.Spec.Affinity)).To(And(ContainSubstring("theirs"), Not(ContainSubstring(operatorv1.NetworkMovedLabel))))
 	w.g.Expect(w.Get(t.Context(), client.ObjectKeyFromObject(&operator), &operator)).To(Succeed())
@@ -307,8 +273,7 @@ func TestMove_doesNothingWhereItWouldTakeChangedStateForTheOriginal(t *testing.T
 			objects[7].SetLabels(map[string]string{operatorv1.NetworkMovedLabel: "", operatorv1.DPUEnabledLabel: "true"})
 		}, "node ocp-worker-1: it has the taint or a label of an earlier move"},
 		"the affinity": {func(objects []client.Object) {
-			terms := objects[3].(*appsv1.DaemonSet).Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
-			terms[0].MatchExpressions[0].Key = operatorv1.NetworkMovedLabel
+			firstTerm(objects[3].(*appsv1.DaemonSet)).MatchExpressions[0].Key = operatorv1.NetworkMovedLabel
 		}, "the journal doesn't know of"},
 		"no anchor in the script": {func(objects []client.Object) {
 			objects[5].(*corev1.ConfigMap).Data["ovnkube-lib.sh"] = "#!/bin/bash"

@@ -260,7 +260,8 @@ func (o *observation) askDPUs(ctx context.Context, m Move) {
 		fact := o.Nodes[name]
 		var err error
 		if fact.DPUSide, err = m.DPUSide(ctx, host); err != nil {
-			fact.DPUSide = Readiness{Why: fmt.Sprintf("the DPU cluster of %s doesn't say whether its provisioner is ready: %s", host.DPUClusterNodeName, err)}
+			why := fmt.Sprintf("the DPU cluster of %s doesn't say whether its provisioner is ready: %s", host.DPUClusterNodeName, err)
+			fact.DPUSide = Readiness{Why: why}
 		} else if !fact.DPUSide.Ready && fact.DPUSide.Why == "" {
 			fact.DPUSide.Why = fmt.Sprintf("the Pod of the DPU CNI provisioner on %s isn't ready", host.DPUClusterNodeName)
 		}

@@ -118,7 +118,9 @@ func (w *world) nodesOf(app string) (names []string) {
 	var list corev1.PodList
 	w.g.Expect(w.List(w.t.Context(), &list, client.InNamespace(ovnNamespace), client.MatchingLabels{"app": app})).To(Succeed())
 	for _, pod := range list.Items {
-		ready := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == "True" })
+		ready := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		})
 		if ready && pod.DeletionTimestamp == nil {
 			names = append(names, pod.Spec.NodeName)
 		}
@@ -151,13 +153,14 @@ func TestMove_ofARealCluster(t *testing.T) {
 
 	t.Run("there in order, and back", func(*testing.T) {
 		w.there()
+		begun, entered := HavePrefix("create dpf-journal-nodes"), HavePrefix("update dpf-journal-nodes")
 		w.g.Expect(slices.Compact(w.log)).To(HaveExactElements(
 			"create dpf-journal-cluster", "patch version", "update dpf-journal-cluster", "patch network-operator", "update dpf-journal-cluster",
 			"delete network-node-identity.openshift.io", "update dpf-journal-cluster", "patch ovnkube-node",
 			"create ovnkube-config-dpf", "create ovnkube-script-lib-dpf", "create ovnkube-node-dpf",
-			HavePrefix("create dpf-journal-nodes"), "patch ocp-worker-1", HavePrefix("update dpf-journal-nodes"), "patch ocp-worker-1", HavePrefix("update dpf-journal-nodes"),
-			HavePrefix("create dpf-journal-nodes"), "patch ocp-worker-2", HavePrefix("update dpf-journal-nodes"), "patch ocp-worker-2", HavePrefix("update dpf-journal-nodes"),
-			HavePrefix("create dpf-journal-nodes"), "patch ocp-worker-3", HavePrefix("update dpf-journal-nodes"), "patch ocp-worker-3", HavePrefix("update dpf-journal-nodes"),
+			begun, "patch ocp-worker-1", entered, "patch ocp-worker-1", entered,
+			begun, "patch ocp-worker-2", entered, "patch ocp-worker-2", entered,
+			begun, "patch ocp-worker-3", entered, "patch ocp-worker-3", entered,
 		), strings.Join(w.log, "\n"))
 		after := snapshot(t.Context(), w.g, w)
 		for _, plain := range []string{"ocp-plain-1", "ocp-plain-2"} {

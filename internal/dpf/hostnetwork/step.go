@@ -51,19 +51,23 @@ type Step struct {
 }
 
 var texts = map[Action]string{
-	ReleaseOperator: "enter Deployment openshift-network-operator/network-operator as unmanaged into the overrides of ClusterVersion version; " +
-		"upgrades of the cluster are blocked meanwhile",
-	StopOperator:    "scale Deployment openshift-network-operator/network-operator to 0",
-	MarkStopped:     "note in the journal that the network operator has stopped",
-	DeleteWebhook:   "delete ValidatingWebhookConfiguration network-node-identity.openshift.io",
-	KeepAway:        "keep DaemonSet openshift-ovn-kubernetes/ovnkube-node away from nodes with the label dpf.nvidia.com/network-moved; its Pods restart once",
-	WriteCopies:     "write DaemonSet ovnkube-node-dpf and ConfigMaps ovnkube-config-dpf and ovnkube-script-lib-dpf into openshift-ovn-kubernetes",
-	Begin:           "note in the journal what the node was before",
-	Isolate:         "add the taint dpf.nvidia.com/network-not-ready:NoSchedule and the label dpf.nvidia.com/network-moved: ovnkube-node leaves",
-	ClearChassis:    "remove the annotation k8s.ovn.org/node-chassis-id",
-	Switch:          "remove the taint, add the label dpf.nvidia.com/network-preconfig-ready: ovnkube-node-dpf starts",
-	Unswitch:        "add the taint, remove the label dpf.nvidia.com/network-preconfig-ready: ovnkube-node-dpf leaves",
-	Return:          "remove the label dpf.nvidia.com/network-moved, restore the annotation k8s.ovn.org/node-chassis-id: ovnkube-node starts",
+	ReleaseOperator: "enter Deployment openshift-network-operator/network-operator as unmanaged into the overrides of " +
+		"ClusterVersion version; upgrades of the cluster are blocked meanwhile",
+	StopOperator:  "scale Deployment openshift-network-operator/network-operator to 0",
+	MarkStopped:   "note in the journal that the network operator has stopped",
+	DeleteWebhook: "delete ValidatingWebhookConfiguration network-node-identity.openshift.io",
+	KeepAway: "keep DaemonSet openshift-ovn-kubernetes/ovnkube-node away from nodes with the label dpf.nvidia.com/network-moved; " +
+		"its Pods restart once",
+	WriteCopies: "write DaemonSet ovnkube-node-dpf and ConfigMaps ovnkube-config-dpf and ovnkube-script-lib-dpf into " +
+		"openshift-ovn-kubernetes",
+	Begin: "note in the journal what the node was before",
+	Isolate: "add the taint dpf.nvidia.com/network-not-ready:NoSchedule and the label dpf.nvidia.com/network-moved: " +
+		"ovnkube-node leaves",
+	ClearChassis: "remove the annotation k8s.ovn.org/node-chassis-id",
+	Switch:       "remove the taint, add the label dpf.nvidia.com/network-preconfig-ready: ovnkube-node-dpf starts",
+	Unswitch:     "add the taint, remove the label dpf.nvidia.com/network-preconfig-ready: ovnkube-node-dpf leaves",
+	Return: "remove the label dpf.nvidia.com/network-moved, restore the annotation k8s.ovn.org/node-chassis-id: " +
+		"ovnkube-node starts",
 	Release:         "remove the taint",
 	Forget:          "remove the record of a node that is gone from the journal",
 	DeleteCopies:    "delete DaemonSet ovnkube-node-dpf and its ConfigMaps",

@@ -125,6 +125,10 @@ mode=shared
 nodeport=true
 `
 
+func configMap(name, key, text string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ovnNamespace, Name: name}, Data: map[string]string{key: text}}
+}
+
 // ocp is what is there before: three workers with DPUs, and two without.
 func ocp() []client.Object {
 	labels := map[string]string{"name": "network-operator"}
@@ -157,8 +161,8 @@ func ocp() []client.Object {
 			}},
 		},
 		stock(),
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ovnNamespace, Name: "ovnkube-config"}, Data: map[string]string{"ovnkube.conf": conf}},
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ovnNamespace, Name: "ovnkube-script-lib"}, Data: map[string]string{"ovnkube-lib.sh": script}},
+		configMap("ovnkube-config", "ovnkube.conf", conf),
+		configMap("ovnkube-script-lib", "ovnkube-lib.sh", script),
 		daemonSet(operatorv1.Namespace, provisioner, corev1.PodSpec{
 			HostNetwork: true, NodeSelector: map[string]string{operatorv1.NetworkMovedLabel: ""},
 			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
@@ -217,7 +221,8 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		w.now = w.now.Add(time.Second)
 	}
 	known := scheme()
-	tracker := clienttesting.NewObjectTracker(known, serializer.NewCodecFactory(known).UniversalDecoder()) // without managed fields, which take long
+	// It has no managed fields, which take long.
+	tracker := clienttesting.NewObjectTracker(known, serializer.NewCodecFactory(known).UniversalDecoder())
 	w.WithWatch = fake.NewClientBuilder().WithScheme(known).WithObjectTracker(tracker).WithObjects(objects...).Build()
 	return w
 }

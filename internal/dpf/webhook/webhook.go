@@ -67,7 +67,8 @@ func Problems(spec *operatorv1.DPFOperatorConfigSpec) (problems field.ErrorList)
 				problems = append(problems, field.Invalid(path.Child(ip.name), ip.text, "no host can have this address of its network"))
 			}
 			if gateway.IsValid() && reserved(gateway, prefix) {
-				problems = append(problems, field.Invalid(path.Child("gateway"), host.Gateway, "no host can have this address of the network of "+ip.name))
+				problems = append(problems, field.Invalid(path.Child("gateway"), host.Gateway,
+					"no host can have this address of the network of "+ip.name))
 			}
 		}
 	}
