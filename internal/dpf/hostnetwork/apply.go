@@ -162,7 +162,7 @@ func (m Move) writeCopies(ctx context.Context, o *observation) error {
 
 // deleteCopies, the DaemonSet first: its Pods read the others.
 func (m Move) deleteCopies(ctx context.Context, o *observation) error {
-	for _, existing := range o.objects.existing {
+	for _, existing := range o.existing {
 		if existing.GetLabels()[managedBy] != manager {
 			continue
 		}

@@ -39,7 +39,7 @@ const (
 type sources struct {
 	daemonSet      *appsv1.DaemonSet
 	config, script *corev1.ConfigMap
-	existing       *appsv1.DaemonSet // the copy, if there is one
+	copied         *appsv1.DaemonSet // the copy, if there is one
 }
 
 // copies of them for nodes whose network is on their DPU. An error names everything in the sources that isn't as it has to be: of another
@@ -150,7 +150,7 @@ func copyDaemonSet(
 		pod.NodeSelector = map[string]string{}
 	}
 	pod.NodeSelector[operatorv1.NetworkPreconfigReadyLabel] = ""
-	pod.Tolerations = tolerations(pod.Tolerations, taints, src.existing)
+	pod.Tolerations = tolerations(pod.Tolerations, taints, src.copied)
 	return out, nil
 }
 

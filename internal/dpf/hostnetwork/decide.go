@@ -141,7 +141,7 @@ func (d *decision) begin() bool {
 		case !exists:
 			d.Says[name] = "the host cluster has no such node"
 			continue
-		case recorded && !(record.Untouched() && (record.Phase == operatorv1.NodeRestored || record.Generation != d.f.Generation)):
+		case recorded && !again(record, d.f.Generation):
 			continue
 		case !node.DPU:
 			d.Says[name] = "the label " + operatorv1.DPUEnabledLabel + "=true is missing: NFD finds no DPU"
@@ -159,6 +159,11 @@ func (d *decision) begin() bool {
 		none = false
 	}
 	return none
+}
+
+// again says that a node may be begun though it has a record: it got everything back, and if it failed, the spec has changed since.
+func again(record journal.Node, generation int64) bool {
+	return record.Phase == operatorv1.NodeRestored || record.Phase == operatorv1.NodeFailed && record.Generation != generation
 }
 
 // newRecord of a node that is begun.

@@ -158,7 +158,7 @@ func TestCopies_areEditedInAllTheirPlacesAndLeaveTheSourcesAlone(t *testing.T) {
 		g.Expect(pod.Tolerations[i].Key).NotTo(Equal(operatorv1.NetworkNotReadyTaint))
 	}
 
-	src.existing = set
+	src.copied = set
 	again, err := copies(src, network, "localhost:5000/my-ovn:v1", nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again[2].GetAnnotations()).To(Equal(set.Annotations), "a taint that goes restarts nothing")

@@ -160,7 +160,7 @@ func TestMove_aNodeThatNeverGetsReadyGetsItsNetworkBackAndTheRollStops(t *testin
 	w.until("switching", func(r hostnetwork.Result) bool { return slices.Contains(phases(r), "ocp-worker-2 Switching") })
 	w.reconcileUntilQuiet()
 	w.now = w.now.Add(16 * time.Minute)
-	result := w.until("failed", failed)
+	w.until("failed", failed)
 	result, err := w.reconcile()
 	w.g.Expect(err).NotTo(HaveOccurred())
 	w.g.Expect(phases(result)).To(Equal([]string{"ocp-worker-1 Ready", "ocp-worker-2 Failed", "ocp-worker-3 Pending"}))
@@ -195,7 +195,7 @@ func TestMove_nodesComeAndGoInMidRoll(t *testing.T) {
 	w.dpuSide = func(host operatorv1.Host) (hostnetwork.Readiness, error) {
 		return hostnetwork.Readiness{Ready: host.HostClusterNodeName != "ocp-worker-2", Why: "it boots"}, nil
 	}
-	result := w.until("provisioning", func(r hostnetwork.Result) bool { return slices.Contains(phases(r), "ocp-worker-2 Provisioning") })
+	w.until("provisioning", func(r hostnetwork.Result) bool { return slices.Contains(phases(r), "ocp-worker-2 Provisioning") })
 	w.reconcileUntilQuiet()
 	result, err := w.reconcile()
 	w.g.Expect(err).NotTo(HaveOccurred())

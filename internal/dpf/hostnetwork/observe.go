@@ -122,18 +122,18 @@ func (o *observation) lookAtCopies(ctx context.Context, c client.Reader) error {
 	if err != nil {
 		return err
 	}
-	if o.sources.existing, err = get(ctx, c, &appsv1.DaemonSet{}, ovnNamespace, stockName+suffix); err != nil {
+	if o.copied, err = get(ctx, c, &appsv1.DaemonSet{}, ovnNamespace, stockName+suffix); err != nil {
 		return err
 	}
-	if o.sources.existing != nil {
-		o.objects.existing = append(o.objects.existing, o.sources.existing)
+	if o.copied != nil {
+		o.existing = append(o.existing, o.copied)
 	}
 	for _, m := range []*corev1.ConfigMap{config, script} {
 		if m != nil {
-			o.objects.existing = append(o.objects.existing, m)
+			o.existing = append(o.existing, m)
 		}
 	}
-	o.CopiesPresent = len(o.objects.existing) > 0
+	o.CopiesPresent = len(o.existing) > 0
 	return nil
 }
 
@@ -199,7 +199,7 @@ func (o *observation) planCopies(config *operatorv1.DPFOperatorConfig) {
 
 // copyOf is the object that exists with the kind and name of one that is wanted; nil: there is none.
 func (o *observation) copyOf(wanted client.Object) client.Object {
-	for _, existing := range o.objects.existing {
+	for _, existing := range o.existing {
 		if existing.GetName() == wanted.GetName() {
 			return existing
 		}

@@ -58,11 +58,12 @@ func Load(ctx context.Context, reader client.Reader, writer client.Client, names
 func (j *Journal) read(m *corev1.ConfigMap) (err error) {
 	j.maps[m.Name] = m
 	for key, text := range m.Data {
-		if m.Name == clusterName && key == clusterKey {
+		switch {
+		case m.Name == clusterName && key == clusterKey:
 			j.state.Cluster, err = decode[Cluster](text)
-		} else if m.Name == shardOf(key) {
+		case m.Name == shardOf(key):
 			j.state.Nodes[key], err = decodeNode(text)
-		} else {
+		default:
 			err = errors.New("it isn't where it should be")
 		}
 		if err != nil {

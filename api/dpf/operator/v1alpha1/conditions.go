@@ -9,7 +9,7 @@ const (
 // Finalizer keeps a DPFOperatorConfig until the network is back where it was, and all that was deployed is gone.
 const Finalizer = "dpu.nvidia.com/dpfoperatorconfig"
 
-// AbandonAnnotation, with the value "true", deletes a DPFOperatorConfig without taking back what can't be taken back: such as the network
+// AbandonAnnotation with the value "true" deletes a DPFOperatorConfig without taking back what can't be taken back: such as the network
 // of a cluster whose API refuses it. Events name what is left, and the journal stays.
 const AbandonAnnotation = "dpu.nvidia.com/abandon"
 
