@@ -1,6 +1,7 @@
 package hostnetwork
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -289,4 +290,40 @@ func TestDecide_theWayBackIsTheReverse(t *testing.T) {
 		"bEnter", "bUnswitch", "bReturn", "bRelease", "bEnter", "aEnter", "aUnswitch", "aReturn", "aRelease", "aEnter",
 		"DeleteCopies", "LetBack", "RestoreWebhook", "StartOperator", "RestoreOverride", "RemoveJournal",
 	}))
+}
+
+func TestPlan_endsWhereANodeHoldsUpTheOthers(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	f, s := untouched()
+	node := f.Nodes["a"]
+	node.Tainted = true
+	f.Nodes["a"] = node
+	steps, problem := plan(f, s)
+	g.Expect(problem).To(ContainSubstring("node a: it has the taint"))
+	g.Expect(steps).To(HaveLen(6), "what exists once")
+	f, s = untouched()
+	node = f.Nodes["b"]
+	node.Moved = true
+	f.Nodes["b"] = node
+	steps, problem = plan(f, s)
+	g.Expect(problem).To(ContainSubstring("node b: it has the taint"))
+	g.Expect(steps[len(steps)-1]).To(Equal(Step{Action: Enter, Node: "a", Phase: operatorv1.NodeReady}))
+}
+
+func TestPlan_ofAsManyHostsAsThereMayBe(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	f, s := untouched()
+	f.Hosts, f.Nodes = nil, map[string]Node{}
+	for i := range operatorv1.MaxHosts {
+		name := fmt.Sprintf("worker-%d", i)
+		f.Hosts = append(f.Hosts, operatorv1.Host{HostClusterNodeName: operatorv1.NodeName(name)})
+		f.Nodes[name] = Node{UID: types.UID(name), DPU: true, Stock: Ready, ChassisID: ptr.To(name)}
+	}
+	began := time.Now()
+	steps, problem := plan(f, s)
+	t.Logf("%d steps in %s", len(steps), time.Since(began))
+	g.Expect(problem).To(BeEmpty())
+	g.Expect(steps).To(HaveLen(6 + 7*operatorv1.MaxHosts))
 }

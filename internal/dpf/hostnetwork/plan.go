@@ -2,10 +2,12 @@ package hostnetwork
 
 import (
 	"maps"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/journal"
 )
 
@@ -15,21 +17,86 @@ func maxSteps(f Facts) int { return 100 + 20*(len(f.Nodes)+len(f.Hosts)) }
 // plan decides until nothing is left, as if each step worked, and all that is waited for came to pass.
 func plan(f Facts, s journal.State) (steps []Step, problem string) {
 	f.Nodes, s.Nodes = maps.Clone(f.Nodes), maps.Clone(s.Nodes)
-	for len(steps) < maxSteps(f) {
-		settle(&f, s)
-		d := Decide(f, s)
-		if len(d.Steps) == 0 {
+	for chunk := range slices.Chunk(turns(f, s), f.MaxUnavailable) {
+		some, problem := planFew(&f, &s, chunk)
+		if steps = append(steps, some...); problem != "" {
+			break // it holds up those after it
+		}
+	}
+	rest, problem := planAll(&f, &s, func(Step) bool { return false })
+	return append(steps, rest...), problem
+}
+
+// planAll takes steps until there is none, or one that isn't to be taken.
+func planAll(f *Facts, s *journal.State, stop func(Step) bool) (steps []Step, problem string) {
+	for limit := maxSteps(*f); len(steps) < limit; {
+		settle(f, *s)
+		d := Decide(*f, *s)
+		if len(d.Steps) == 0 || stop(d.Steps[0]) {
 			return steps, d.Problem
 		}
 		for _, step := range d.Steps {
 			steps = append(steps, step)
-			project(&f, &s, step)
+			project(f, s, step)
 			if step.Action == RemoveJournal {
 				return steps, ""
 			}
 		}
 	}
 	return steps, "the plan has no end"
+}
+
+// planFew is planAll of nodes that are moved at a time, without the others: each decision looks at every node that it knows. What exists
+// once goes back after all nodes.
+func planFew(f *Facts, s *journal.State, names []string) (steps []Step, problem string) {
+	few, records := *f, *s
+	few.Hosts, few.Nodes, records.Nodes = nil, map[string]Node{}, map[string]journal.Node{}
+	for _, name := range names {
+		if node, exists := f.Nodes[name]; exists {
+			few.Nodes[name] = node
+		}
+		if record, exists := s.Nodes[name]; exists {
+			records.Nodes[name] = record
+		}
+		few.Hosts = append(few.Hosts, operatorv1.Host{HostClusterNodeName: operatorv1.NodeName(name)})
+		delete(s.Nodes, name)
+	}
+	back := !f.Want || returning(s.Cluster)
+	steps, problem = planAll(&few, &records, func(step Step) bool { return back && step.Node == "" })
+	maps.Copy(f.Nodes, few.Nodes)
+	maps.Copy(s.Nodes, records.Nodes)
+	records.Nodes, few.Nodes, few.Hosts = s.Nodes, f.Nodes, f.Hosts
+	*f, *s = few, records
+	return steps, problem
+}
+
+// turns are the names of nodes in the order in which they are worked on. There is none where one that failed holds up all others.
+func turns(f Facts, s journal.State) (names []string) {
+	listed := map[string]bool{}
+	for _, host := range f.Hosts {
+		listed[string(host.HostClusterNodeName)] = true
+	}
+	begun := bySequence(s)
+	if !f.Want || returning(s.Cluster) {
+		slices.Reverse(begun)
+		return begun
+	}
+	taken := map[string]bool{}
+	for _, name := range begun {
+		record := s.Nodes[name]
+		if record.Phase == operatorv1.NodeFailed && record.Generation == f.Generation || !listed[name] {
+			return nil
+		}
+		if !record.Untouched() {
+			names, taken[name] = append(names, name), true
+		}
+	}
+	for _, host := range f.Hosts {
+		if name := string(host.HostClusterNodeName); !taken[name] {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // settle lets come to pass what is waited for.
