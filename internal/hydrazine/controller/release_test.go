@@ -11,6 +11,7 @@ import (
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/agents"
+	"github.com/bedplate/bedplate/internal/hydrazine/topology"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -29,6 +30,38 @@ func TestForwardsBy_whatItsAgentSaysIfItCan(t *testing.T) {
 	} {
 		NewWithT(t).Expect(forwardsBy(c.said, "blue", 7)).To(Equal(c.does), name)
 	}
+}
+
+// A member that has left a DPU, and is written with it still, keeps the DPU from coming back. One that has a place there doesn't.
+func TestLingers_whoHasLeftAndIsWrittenStill(t *testing.T) {
+	t.Parallel()
+	host := func(uid types.UID, dpu string) resourcev1.ManagedResource {
+		r := resourcev1.ManagedResource{ObjectMeta: metav1.ObjectMeta{UID: uid}}
+		if dpu != "" {
+			r.Status.LogicalPortReference = &resourcev1.LogicalPortReference{DPU: dpu}
+		}
+		return r
+	}
+	written := &network{written: []topology.Member{{UID: "a", Chassis: "dpu1"}, {UID: "b", Chassis: "dpu2"}}}
+	n := &networks{known: map[types.UID]*network{"blue": written, "new": {}}}
+	for name, c := range map[string]struct {
+		group   types.UID
+		own     resourcev1.ManagedResource
+		members []resourcev1.ManagedResource
+		lingers bool
+	}{
+		"it has left":                 {"blue", host("a", ""), []resourcev1.ManagedResource{host("a", "dpu1")}, true},
+		"it has a place":              {"blue", host("a", "dpu1"), []resourcev1.ManagedResource{host("a", "dpu1")}, false},
+		"another one has left":        {"blue", host("c", ""), []resourcev1.ManagedResource{host("a", ""), host("c", "")}, true},
+		"another one is elsewhere":    {"blue", host("c", ""), []resourcev1.ManagedResource{host("a", "dpu2"), host("c", "")}, true},
+		"another one is gone":         {"blue", host("c", ""), []resourcev1.ManagedResource{host("c", "")}, true},
+		"another one has a place":     {"blue", host("c", ""), []resourcev1.ManagedResource{host("a", "dpu1"), host("c", "")}, false},
+		"nothing is written yet":      {"new", host("a", ""), nil, false},
+		"the central isn't connected": {"red", host("a", ""), nil, false},
+	} {
+		NewWithT(t).Expect(n.lingers(c.group, "dpu1", &c.own, c.members)).To(Equal(c.lingers), name)
+	}
+	NewWithT(t).Expect(n.current(t.Context(), "red")).To(BeFalse(), "nothing is known of it")
 }
 
 // Each change of a group comes to each of its DPUs, and concerns few of its hosts.

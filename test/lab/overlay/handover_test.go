@@ -98,11 +98,13 @@ func TestAddress_ofBeforeDoesNotComeBackWithTheHost(t *testing.T) {
 	blue, red := hosts[0], hosts[1]
 	group, wanted := &resourcev1.ResourceGroup{}, string(blue.Spec.DPUIPs[1])
 	s.Expect(s.client.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "blue"}, group)).To(Succeed())
-	northd := s.pidIn(filepath.Join(s.dir, "ovn", "ovn-"+string(group.UID), "northd.pid"))
+	northd := func(command string) {
+		_, err := unixctl.Call(t.Context(), filepath.Join(s.dir, "ovn", "ovn-"+string(group.UID), "northd.ctl"), command)
+		s.Expect(err).NotTo(HaveOccurred())
+	}
 	a := s.underLoad(func(a *answers) {
 		s.more(a, wanted, blue.Name)
-		s.Expect(syscall.Kill(northd, syscall.SIGSTOP)).To(Succeed())
-		defer func() { _ = syscall.Kill(northd, syscall.SIGCONT) }()
+		northd("pause")
 		change(s, blue, func(r *resourcev1.ManagedResource) {
 			r.Spec.State, r.Spec.DPUIPs[1] = resourcev1.Isolated, "172.18.0.200"
 		})
@@ -112,7 +114,7 @@ func TestAddress_ofBeforeDoesNotComeBackWithTheHost(t *testing.T) {
 		change(s, blue, func(r *resourcev1.ManagedResource) { r.Spec.State = resourcev1.Attached })
 		s.becomes(blue, resourcev1.AttachedCondition, metav1.ConditionFalse, "CentralNotReady")
 		s.more(a, wanted, red.Name)
-		s.Expect(syscall.Kill(northd, syscall.SIGCONT)).To(Succeed())
+		northd("resume")
 		s.ready(blue, red)
 	})
 	names, counts := a.of(wanted)
