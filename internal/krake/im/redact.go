@@ -130,10 +130,16 @@ var colours = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
 // part of one.
 func (r redactor) lastLines(log string, number int) []string {
 	var lines []string
-	for line := range strings.Lines(r.text(colours.ReplaceAllString(log, ""))) {
-		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, bounds.Shorten(printable.Text(strings.ReplaceAll(line, "\t", " "))))
+	left := r.text(colours.ReplaceAllString(log, ""))
+	for len(lines) < number { // from the end: a log may have millions
+		left = strings.TrimSpace(left)
+		if left == "" {
+			break
 		}
+		line := left[strings.LastIndexByte(left, '\n')+1:]
+		left = left[:len(left)-len(line)]
+		lines = append(lines, bounds.Shorten(printable.Text(strings.ReplaceAll(strings.TrimSpace(line), "\t", " "))))
 	}
-	return lines[max(0, len(lines)-number):]
+	slices.Reverse(lines)
+	return lines
 }

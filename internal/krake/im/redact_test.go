@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"net/url"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -147,6 +148,12 @@ func TestLog_isBounded(t *testing.T) {
 		lines := must(b.connect(log(strings.Repeat(strings.Repeat("x", 5000)+"\n\n", 200))).ContMsg(ctx, nothing, 3))
 		b.Expect(lines).To(HaveLen(3))
 		b.Expect(lines[0]).To(HaveLen(300 + len("…")))
+		short := b.connect(log(strings.Repeat("x\n", 2<<20)))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		b.Expect(short.ContMsg(ctx, nothing, 3)).To(Equal([]string{"x", "x", "x"}))
+		runtime.ReadMemStats(&after)
+		b.Expect((after.TotalAlloc-before.TotalAlloc)>>20).To(BeNumerically("<", 150), "MiB, most of them for the JSON")
 		b.Expect(b.connect(log("")).ContMsg(ctx, nothing, 3)).To(BeEmpty())
 		b.Expect(errorOf(b.connect(log(strings.Repeat("x", 9<<20))).ContMsg(ctx, nothing, 3))).To(beOf(fault.Transient))
 	})
