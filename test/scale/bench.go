@@ -52,7 +52,7 @@ deletes them. With the largest:
 restarts the manager with its defaults, and measures while nothing changes; asks the site for each instance as well, for
 comparison. In the end nodes join a cluster, for the cloud controller manager. docs/performance.md explains the figures.`,
 		Args: cobra.NoArgs,
-		RunE: measuring(&b, func(ctx context.Context) (*report, error) { return b.run(ctx) }),
+		RunE: measuring(&b, b.run),
 	}
 	flags := command.Flags()
 	flags.IntSliceVar(&b.sizes, "machines", []int{500, 5000}, "numbers of machines, one after the other; 0 for none")
@@ -96,7 +96,7 @@ func measuring[Report interface {
 	}
 }
 
-func (b bench) run(ctx context.Context) (*report, error) {
+func (b *bench) run(ctx context.Context) (*report, error) {
 	dir, remove, err := folder(b.dir)
 	if err != nil {
 		return nil, err

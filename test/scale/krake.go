@@ -31,7 +31,7 @@ func krakeCommand() *cobra.Command {
 measures while nothing changes, and then while the infrastructure manager is suspended and all Clusters are changed. In the end
 everything is deleted. docs/performance.md explains the figures.`,
 		Args: cobra.NoArgs,
-		RunE: measuring(&b.bench, func(ctx context.Context) (*krakeFigures, error) { return b.run(ctx) }),
+		RunE: measuring(&b.bench, b.run),
 	}
 	flags := command.Flags()
 	flags.IntVar(&b.number, "clusters", 500, "number of Clusters that are made at once")
@@ -48,7 +48,7 @@ type krakeRun struct {
 	figures *krakeFigures
 }
 
-func (b krakeBench) run(ctx context.Context) (*krakeFigures, error) {
+func (b *krakeBench) run(ctx context.Context) (*krakeFigures, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	dir, remove, err := folder(b.dir)

@@ -31,7 +31,7 @@ func powerCommand() *cobra.Command {
 the simulated services take. Then many clusters at once: measures until all are provisioned, restarts the manager with its defaults, and
 measures while nothing changes. Each time everything is deleted in the end. docs/performance.md explains the figures.`,
 		Args: cobra.NoArgs,
-		RunE: measuring(&b.bench, func(ctx context.Context) (*powerReport, error) { return b.run(ctx) }),
+		RunE: measuring(&b.bench, b.run),
 	}
 	flags := command.Flags()
 	flags.BoolVar(&b.alone, "alone", true, "measure one cluster at the speed of life first")
@@ -41,7 +41,7 @@ measures while nothing changes. Each time everything is deleted in the end. docs
 	return command
 }
 
-func (b powerBench) run(ctx context.Context) (*powerReport, error) {
+func (b *powerBench) run(ctx context.Context) (*powerReport, error) {
 	dir, remove, err := folder(b.dir)
 	if err != nil {
 		return nil, err
