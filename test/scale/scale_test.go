@@ -38,10 +38,10 @@ func TestBench_measuresASmallFleetAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	const machines, clusters = 20, 2
-	report, err := bench{
+	report, err := (&bench{
 		tools: bmmTools(t), dir: t.TempDir(), serial: 2, sizes: []int{machines}, perCluster: machines / clusters, nodes: machines,
 		speed: 60, pace: 5, idling: idling{poll: time.Second, intervals: 3}, patience: 3 * time.Minute,
-	}.run(t.Context())
+	}).run(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 
 	g.Expect(report.Serial.Calls).To(HaveKeyWithValue("createInstance", 2))
@@ -82,13 +82,13 @@ func TestPowerBench_measuresSmallClustersAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	const clusters, machines, intervals = 2, 2, 3
-	report, err := powerBench{
+	report, err := (&powerBench{
 		bench: bench{
 			tools: toolstest.Find(t, powerSystem(powersim.Config{}).tools()...), dir: t.TempDir(), perCluster: machines, speed: 60,
 			idling: idling{poll: time.Second, intervals: intervals}, patience: 3 * time.Minute,
 		},
 		fleet: clusters, controlPlanes: 1,
-	}.run(t.Context())
+	}).run(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 
 	g.Expect(report.Alone).To(BeNil())
@@ -115,13 +115,13 @@ func TestPowerBench_measuresSmallClustersAndLeavesNothing(t *testing.T) {
 func TestKrakeBench_measuresFewClustersAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	f, err := krakeBench{
+	f, err := (&krakeBench{
 		bench: bench{
 			tools: toolstest.Find(t, krakeSystem(krakesim.Config{}).tools()...), dir: t.TempDir(), speed: 60,
 			idling: idling{poll: time.Second, intervals: 3}, patience: 3 * time.Minute,
 		},
 		number: 2, outage: 5 * time.Second,
-	}.run(t.Context())
+	}).run(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(f.Make.Calls).To(And(HaveKeyWithValue("createInfrastructure", 1.0), HaveKey("getOutputs")))
 	g.Expect(f.Make.PeakRSS).To(BeNumerically(">", 10<<20))
