@@ -69,6 +69,7 @@ func TestChain_isWhereItsSelectorSays(t *testing.T) {
 
 	resume := dpu.Suspend(t)
 	f.change(chain, func() {
+		chain.Spec.Template.Metadata.Labels = map[string]string{"l": "3"} // so that a has to be written, too
 		chain.Spec.ClusterSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: "place", Operator: metav1.LabelSelectorOpIn, Values: []string{"here", "there"}},
 		}}
