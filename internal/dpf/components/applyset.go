@@ -45,6 +45,9 @@ var ID = func() string {
 	return "applyset-" + base64.RawURLEncoding.EncodeToString(sum[:]) + "-v1"
 }()
 
+// Members selects the members of the ApplySet.
+var Members = client.MatchingLabels{partOfLabel: ID}
+
 // Set is what the operator has deployed. Its objects in the operator's namespace are owned by the configuration, too, so that they go with it.
 type Set struct {
 	// Client writes. Reader reads past any cache.
@@ -99,6 +102,19 @@ func (s Set) Apply(ctx context.Context, wanted []*unstructured.Unstructured) (St
 		return state, s.removeParent(ctx, parent)
 	}
 	return state, s.putParent(ctx, parent, kinds)
+}
+
+// Remove the members of one kind, and return those that aren't gone.
+func (s Set) Remove(ctx context.Context, kind schema.GroupKind) (going []string, _ error) {
+	_, known, err := s.parent(ctx)
+	if err != nil || !known[kind] {
+		return nil, err
+	}
+	members, err := s.members(ctx, map[schema.GroupKind]bool{kind: true})
+	if err != nil {
+		return nil, err
+	}
+	return s.prune(ctx, members)
 }
 
 // identity of a member.
@@ -253,7 +269,7 @@ func (s Set) members(ctx context.Context, kinds map[schema.GroupKind]bool) (map[
 		}
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(kind.Kind + "List"))
-		options := []client.ListOption{client.MatchingLabels{partOfLabel: ID}}
+		options := []client.ListOption{Members}
 		if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 			options = append(options, client.InNamespace(operatorv1.Namespace))
 		}

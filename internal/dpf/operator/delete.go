@@ -1,0 +1,128 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
+	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
+	"github.com/bedplate/bedplate/internal/dpf/components"
+)
+
+var dpuServices = svcv1.GroupVersion.WithKind("DPUService")
+
+// delete takes everything back, in the reverse order: the network, while all components work; then what is on the DPU clusters, while the
+// controllers that remove it work; the rest at last.
+func (w *round) delete(ctx context.Context) (gone bool, _ error) {
+	defer w.awaitDeletion()
+	steps := []func(context.Context) (kind string, left []string, _ error){
+		w.restoreNetwork, w.removeServices, w.removeSecrets, w.removeManifests,
+	}
+	if w.config.Annotations[operatorv1.AbandonAnnotation] == "true" {
+		steps = []func(context.Context) (string, []string, error){w.abandonServices, w.removeServices, w.removeManifests, w.abandon}
+	}
+	for _, step := range steps {
+		kind, left, err := step(ctx)
+		if err != nil {
+			w.failed(kind, err)
+			return false, err
+		}
+		if len(left) > 0 {
+			if kind != operatorv1.RestoredCondition { // that one says more
+				w.waitsFor(kind, operatorv1.ReasonAwaitingDeletion, left)
+			}
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (w *round) restoreNetwork(ctx context.Context) (kind string, left []string, _ error) {
+	result, err := w.step(ctx)
+	if err == nil && !result.Done {
+		left = []string{"the network isn't back"}
+	}
+	return operatorv1.RestoredCondition, left, err
+}
+
+// removeServices of the DPU clusters, and wait for them: the manifests on the host cluster remove what they have deployed.
+func (w *round) removeServices(ctx context.Context) (kind string, left []string, _ error) {
+	left, err := w.components(false).Remove(ctx, dpuServices.GroupKind())
+	return operatorv1.SystemComponentsReconciledCondition, left, err
+}
+
+func (w *round) removeSecrets(ctx context.Context) (kind string, left []string, err error) {
+	kind = operatorv1.ImagePullSecretsReconciledCondition
+	if err := w.label(ctx, nil); err != nil {
+		return kind, nil, err
+	}
+	if w.lookAtClusters(ctx); w.clustersErr != nil {
+		return kind, nil, w.clustersErr
+	}
+	return kind, w.unmirrored(ctx, nil), nil
+}
+
+func (w *round) removeManifests(ctx context.Context) (kind string, left []string, _ error) {
+	state, err := w.components(false).Apply(ctx, nil)
+	return operatorv1.SystemComponentsReconciledCondition, state.Going, err
+}
+
+// abandonServices lets DPUServices go although a DPU cluster that they are in may be gone for good.
+func (w *round) abandonServices(ctx context.Context) (kind string, left []string, _ error) {
+	kind = operatorv1.SystemComponentsReconciledCondition
+	services := &metav1.PartialObjectMetadataList{}
+	services.SetGroupVersionKind(dpuServices)
+	if err := w.Live.List(ctx, services, client.InNamespace(operatorv1.Namespace), components.Members); err != nil {
+		return kind, nil, fmt.Errorf("list the DPUServices: %w", err)
+	}
+	for i := range services.Items {
+		service := &services.Items[i]
+		service.SetGroupVersionKind(dpuServices)
+		if service.Annotations[svcv1.AbandonAnnotation] == "true" {
+			continue
+		}
+		before := service.DeepCopy()
+		metav1.SetMetaDataAnnotation(&service.ObjectMeta, svcv1.AbandonAnnotation, "true")
+		err := w.Patch(ctx, service, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		if client.IgnoreNotFound(err) != nil {
+			return kind, nil, fmt.Errorf("abandon DPUService %s: %w", service.Name, err)
+		}
+	}
+	return kind, nil, nil
+}
+
+// abandon the network, and the copies of pull secrets in DPU clusters. An event names what is left.
+func (w *round) abandon(ctx context.Context) (kind string, left []string, _ error) {
+	kind = operatorv1.ImagePullSecretsReconciledCondition
+	if err := w.label(ctx, nil); err != nil {
+		return kind, nil, err
+	}
+	abandoned, err := w.Network.Left(ctx)
+	if err != nil {
+		abandoned = []string{"it isn't known what of the network: " + err.Error()}
+	}
+	w.lookAtClusters(ctx)
+	if abandoned = append(abandoned, w.unmirrored(ctx, nil)...); len(abandoned) > 0 {
+		w.Events.Eventf(w.config, nil, corev1.EventTypeWarning, "Abandoned", "Delete", "%s", shorten("it is left: "+strings.Join(abandoned, "; "), maxEvent))
+	}
+	return kind, nil, nil
+}
+
+// awaitDeletion sums up a deletion: Ready says what it waits for.
+func (w *round) awaitDeletion() {
+	message := "it is being deleted"
+	for _, kind := range []string{
+		operatorv1.RestoredCondition, operatorv1.ImagePullSecretsReconciledCondition, operatorv1.SystemComponentsReconciledCondition,
+	} {
+		if c := w.find(kind); c != nil && c.Reason != operatorv1.ReasonSuccess && c.ObservedGeneration == w.config.Generation {
+			message = kind + ": " + c.Message
+			break
+		}
+	}
+	w.set(condition(operatorv1.ReadyCondition, operatorv1.ReasonAwaitingDeletion, message))
+}

@@ -1,0 +1,97 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
+	"github.com/bedplate/bedplate/internal/dpf/preflight"
+)
+
+// Network moves the network of the workers onto their DPUs, and back where the configuration is deleted or wants none.
+type Network interface {
+	// Reconcile takes the next steps.
+	Reconcile(context.Context, *operatorv1.DPFOperatorConfig) (NetworkResult, error)
+	// Left is what isn't as it was before the move: nothing, before it has begun.
+	Left(context.Context) ([]string, error)
+}
+
+// NetworkResult is how far the move or the way back is.
+type NetworkResult struct {
+	// Nodes for the status.
+	Nodes []operatorv1.NodeStatus
+	// Condition is HostNetworkConfigured, or Restored on the way back.
+	Condition metav1.Condition
+	// RequeueAfter is when the next step is due. 0: never, if nothing changes.
+	RequeueAfter time.Duration
+	// Done says that everything is as it should be.
+	Done bool
+	// Reports are what others have changed since, and so was left as it is.
+	Reports []string
+}
+
+var noNetwork netip.Prefix
+
+// machines is the range of IPv4 of the host cluster's machines.
+func (w *round) machines(ctx context.Context) (netip.Prefix, error) {
+	networks, err := preflight.ReadNetworks(ctx, w.Live)
+	if err != nil {
+		return noNetwork, err
+	}
+	for _, machines := range networks.Machine {
+		if machines.Addr().Is4() {
+			return machines, nil
+		}
+	}
+	return noNetwork, fmt.Errorf("machineNetwork %s of ConfigMap kube-system/cluster-config-v1 has no range of IPv4", networks.Machine)
+}
+
+// moveNetwork on. It begins only with all prerequisites and with components that are ready; once it has begun it goes on, whatever becomes of
+// them: a node in between has no network.
+func (w *round) moveNetwork(ctx context.Context, ready bool) error {
+	wanted := w.config.Spec.HostNetworkConfiguration != nil
+	if len(w.left) == 0 {
+		w.config.Status.Nodes = nil
+		switch {
+		case !wanted:
+			w.done(operatorv1.HostNetworkConfiguredCondition, "no network is to be moved")
+			return nil
+		case !w.report.Network():
+			w.pending(operatorv1.HostNetworkConfiguredCondition, "it waits for the prerequisites")
+			return nil
+		case !ready:
+			w.pending(operatorv1.HostNetworkConfiguredCondition, "it waits for the system components on the host cluster")
+			return nil
+		}
+	}
+	result, err := w.step(ctx)
+	if err == nil && !wanted {
+		w.pending(operatorv1.HostNetworkConfiguredCondition, "the network moves back")
+		if result.Done {
+			w.again = soon // and then what it needed goes
+		}
+	}
+	return err
+}
+
+// step of the move, or of the way back.
+func (w *round) step(ctx context.Context) (NetworkResult, error) {
+	result, err := w.Network.Reconcile(ctx, w.config)
+	if err != nil {
+		if w.config.DeletionTimestamp.IsZero() {
+			w.failed(operatorv1.HostNetworkConfiguredCondition, err)
+		}
+		return result, err
+	}
+	w.config.Status.Nodes = result.Nodes
+	w.forget(operatorv1.RestoredCondition)
+	w.set(result.Condition)
+	if result.RequeueAfter > 0 {
+		w.again = min(w.again, result.RequeueAfter)
+	}
+	return result, nil
+}
