@@ -4,34 +4,18 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
+	"github.com/bedplate/bedplate/internal/dpf/hostnetwork"
 	"github.com/bedplate/bedplate/internal/dpf/preflight"
 )
 
 // Network moves the network of the workers onto their DPUs, and back where the configuration is deleted or wants none.
 type Network interface {
 	// Reconcile takes the next steps.
-	Reconcile(context.Context, *operatorv1.DPFOperatorConfig) (NetworkResult, error)
+	Reconcile(context.Context, *operatorv1.DPFOperatorConfig) (hostnetwork.Result, error)
 	// Left is what isn't as it was before the move: nothing, before it has begun.
 	Left(context.Context) ([]string, error)
-}
-
-// NetworkResult is how far the move or the way back is.
-type NetworkResult struct {
-	// Nodes for the status.
-	Nodes []operatorv1.NodeStatus
-	// Condition is HostNetworkConfigured, or Restored on the way back.
-	Condition metav1.Condition
-	// RequeueAfter is when the next step is due. 0: never, if nothing changes.
-	RequeueAfter time.Duration
-	// Done says that everything is as it should be.
-	Done bool
-	// Reports are what others have changed since, and so was left as it is.
-	Reports []string
 }
 
 var noNetwork netip.Prefix
@@ -79,7 +63,7 @@ func (w *round) moveNetwork(ctx context.Context, ready bool) error {
 }
 
 // step of the move, or of the way back.
-func (w *round) step(ctx context.Context) (NetworkResult, error) {
+func (w *round) step(ctx context.Context) (hostnetwork.Result, error) {
 	result, err := w.Network.Reconcile(ctx, w.config)
 	if err != nil {
 		if w.config.DeletionTimestamp.IsZero() {

@@ -26,7 +26,9 @@ import (
 type Reconciler struct {
 	client.Client
 	// Live reads the host cluster past any cache.
-	Live preflight.Cluster
+	Live client.Reader
+	// Check the prerequisites.
+	Check func(context.Context, *operatorv1.DPFOperatorConfig, []preflight.DPUCluster) preflight.Report
 	// Clusters are all DPU clusters, as they are now.
 	Clusters func(context.Context) ([]dpucluster.Cluster, error)
 	// Network moves that of the workers.
@@ -128,7 +130,7 @@ func (w *round) lookAtPrerequisites(ctx context.Context) {
 		if w.clustersErr != nil {
 			clusters = append(clusters, preflight.DPUCluster{Err: w.clustersErr})
 		}
-		report := preflight.Run(ctx, w.Live, w.config, clusters)
+		report := w.Check(ctx, w.config, clusters)
 		*c = checked{of: w.config.UID, spec: w.config.Generation, at: w.Clock.Now(), report: report}
 	}
 	w.report = c.report

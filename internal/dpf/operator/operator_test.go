@@ -1,0 +1,227 @@
+package operator_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
+	"github.com/bedplate/bedplate/internal/dpf/preflight"
+)
+
+func is(status metav1.ConditionStatus, reason, says string) OmegaMatcher {
+	return And(HaveField("Status", status), HaveField("Reason", reason), HaveField("Message", ContainSubstring(says)))
+}
+
+func pending(says string) OmegaMatcher {
+	return is(metav1.ConditionFalse, operatorv1.ReasonPending, says)
+}
+
+var success = is(metav1.ConditionTrue, operatorv1.ReasonSuccess, "")
+
+var everything = []string{
+	operatorv1.PrerequisitesMetCondition, operatorv1.ImagePullSecretsReconciledCondition, operatorv1.SystemComponentsReconciledCondition,
+	operatorv1.SystemComponentsReadyCondition, operatorv1.DPUClustersReachableCondition, operatorv1.HostNetworkConfiguredCondition,
+	operatorv1.ReadyCondition,
+}
+
+func TestReconcile_changesNothingBeforeItsPrerequisitesAreMet(t *testing.T) {
+	f := newFixture(t)
+	f.create()
+	f.missing = preflight.Report{{Prerequisite: preflight.Prerequisite{Name: "Kamaji", Remedy: "install Kamaji"}, Problems: []string{"there is no Kamaji"}}}
+	f.settle()
+	f.Expect(f.objects()).To(BeEmpty())
+	f.Expect(f.labelled()).To(BeEmpty())
+	f.Expect(f.network.moved).To(BeZero())
+	f.Expect(f.condition(operatorv1.PrerequisitesMetCondition)).To(is(metav1.ConditionFalse, operatorv1.ReasonFailure, "Kamaji: there is no Kamaji: install Kamaji"))
+	f.Expect(f.condition(operatorv1.SystemComponentsReconciledCondition)).To(pending("it waits for the prerequisites"))
+	f.Expect(f.condition(operatorv1.ReadyCondition)).To(is(metav1.ConditionFalse, operatorv1.ReasonFailure, "PrerequisitesMet: Kamaji"))
+
+	// What only the network needs holds up the network only.
+	f.missing[0].Network = true
+	f.start()
+	f.settle()
+	f.Expect(f.objects()).To(ContainElement(HaveSuffix("Deployment dpf-dpuservice-controller")))
+	f.Expect(f.objects()).NotTo(ContainElement(HaveSuffix("dpf-hostnetworkprovisioner")))
+	f.Expect(f.condition(operatorv1.SystemComponentsReadyCondition)).To(success)
+	f.Expect(f.condition(operatorv1.HostNetworkConfiguredCondition)).To(pending("it waits for the prerequisites"))
+	f.Expect(f.network.moved).To(BeZero())
+}
+
+func TestReconcile_deploysThenMovesTheNetworkThenRests(t *testing.T) {
+	f := newFixture(t)
+	f.create()
+	_, err := f.Reconcile(t.Context(), request)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(f.condition(operatorv1.SystemComponentsReconciledCondition)).To(success)
+	f.Expect(f.condition(operatorv1.SystemComponentsReadyCondition)).To(pending("Deployment dpf-operator-system/dpf-dpuservice-controller wasn't looked at"))
+	f.Expect(f.condition(operatorv1.HostNetworkConfiguredCondition)).To(pending("it waits for the system components on the host cluster"))
+	f.Expect(f.condition(operatorv1.ImagePullSecretsReconciledCondition)).To(pending("DPU cluster dpus/a has no Secret ngc"))
+	f.Expect(f.network.moved).To(BeZero())
+	f.Expect(f.labelled()).To(ConsistOf("ngc"))
+
+	f.others()
+	f.settle()
+	f.Expect(f.network.begun).To(And(ContainSubstring("DaemonSet dpf-hostnetworkprovisioner"), ContainSubstring("DPUService dpucniprovisioner")),
+		"nodes that are moved need both")
+	for _, kind := range everything {
+		f.Expect(f.condition(kind)).To(And(success, HaveField("ObservedGeneration", f.config().Generation)), kind)
+	}
+	status := f.config().Status
+	f.Expect(status.Nodes).To(ConsistOf(HaveField("Phase", operatorv1.NodeReady)))
+	f.Expect(status.DPUClusters).To(ConsistOf(operatorv1.DPUClusterStatus{Namespace: "dpus", Name: "a", Reachable: true}))
+
+	before := len(f.writes)
+	f.start()
+	for range 3 {
+		f.Expect(f.once()).To(Succeed())
+	}
+	f.Expect(f.writes[before:]).To(BeEmpty(), "nothing has changed")
+}
+
+// A DPU cluster that is down is told about, and holds up nobody.
+func TestReconcile_oneDPUClusterDown(t *testing.T) {
+	f := newFixture(t)
+	f.addCluster("b", errors.New("it doesn't answer in time"))
+	f.create()
+	f.settle()
+	f.Expect(f.condition(operatorv1.DPUClustersReachableCondition)).To(pending("dpus/b: it doesn't answer in time"))
+	f.Expect(f.condition(operatorv1.ImagePullSecretsReconciledCondition)).To(pending("dpus/b: it doesn't answer in time"))
+	f.Expect(f.condition(operatorv1.HostNetworkConfiguredCondition)).To(success)
+	f.Expect(f.condition(operatorv1.ReadyCondition)).To(pending("DPUClustersReachable: dpus/b"))
+	f.clusters = f.clusters[:1]
+	f.settle()
+	f.Expect(f.condition(operatorv1.ReadyCondition)).To(success)
+}
+
+// Once the network is being moved, nothing that is missing by then stops it halfway.
+func TestReconcile_goesOnWithANetworkInBetween(t *testing.T) {
+	f := newFixture(t)
+	f.create()
+	for f.network.moved == 0 {
+		f.Expect(f.once()).To(Succeed())
+	}
+	f.missing = preflight.Report{{Prerequisite: preflight.Prerequisite{Name: "Kamaji"}, Problems: []string{"gone"}}}
+	f.start()
+	f.settle()
+	f.Expect(f.network.moved).To(Equal(3))
+	f.Expect(f.objects()).To(ContainElement(HaveSuffix("DaemonSet dpf-hostnetworkprovisioner")))
+	f.Expect(f.condition(operatorv1.HostNetworkConfiguredCondition)).To(success)
+}
+
+func TestReconcile_withoutANetworkTheProvisionersStayUntilItIsBack(t *testing.T) {
+	f := newFixture(t)
+	config := f.create()
+	f.settle()
+	f.Expect(f.WithWatch.Get(t.Context(), client.ObjectKeyFromObject(config), config)).To(Succeed())
+	config.Spec.HostNetworkConfiguration = nil
+	f.Expect(f.WithWatch.Update(t.Context(), config)).To(Succeed())
+	for f.network.moved > 1 {
+		f.Expect(f.once()).To(Succeed())
+		f.Expect(f.condition(operatorv1.HostNetworkConfiguredCondition)).To(pending("the network moves back"))
+	}
+	f.Expect(f.objects()).To(ContainElement(HaveSuffix("DaemonSet dpf-hostnetworkprovisioner")))
+	f.settle()
+	f.Expect(f.network.moved).To(BeZero())
+	f.Expect(f.objects()).NotTo(ContainElement(HaveSuffix("provisioner")))
+	f.Expect(f.condition(operatorv1.RestoredCondition)).To(success)
+	f.Expect(f.condition(operatorv1.ReadyCondition)).To(success)
+	f.Expect(f.config().Status.Nodes).To(BeEmpty())
+}
+
+func TestReconcile_pausedLeavesEverythingAsItIs(t *testing.T) {
+	f := newFixture(t)
+	config := f.create()
+	f.settle()
+	objects := f.objects()
+	f.Expect(f.WithWatch.Get(t.Context(), client.ObjectKeyFromObject(config), config)).To(Succeed())
+	config.Spec.Paused, config.Spec.HostNetworkConfiguration = true, nil
+	f.Expect(f.WithWatch.Update(t.Context(), config)).To(Succeed())
+	f.settle()
+	f.Expect(f.condition(operatorv1.ReadyCondition)).To(pending("it is paused: take spec.paused out to go on"))
+	f.Expect(f.WithWatch.Delete(t.Context(), config.DeepCopy())).To(Succeed())
+	f.settle()
+	f.Expect(f.objects()).To(Equal(objects))
+	f.Expect(f.network.moved).To(Equal(3))
+	f.Expect(f.WithWatch.Patch(t.Context(), config, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"paused":false}}`)))).To(Succeed())
+}
+
+// The network first, while all components work; then DPUServices, while their controller works; then the rest.
+func TestDelete_takesEverythingBackInOrder(t *testing.T) {
+	f := newFixture(t)
+	f.create()
+	f.settle()
+	f.writes = nil
+	f.Expect(f.WithWatch.Delete(t.Context(), f.config())).To(Succeed())
+	f.Expect(f.once()).To(Succeed())
+	f.Expect(f.condition(operatorv1.ReadyCondition)).To(is(metav1.ConditionFalse, operatorv1.ReasonAwaitingDeletion, "Restored: it is on its way"))
+	f.delete()
+	f.Expect(f.objects()).To(BeEmpty())
+	f.Expect(f.labelled()).To(BeEmpty())
+	f.Expect(f.network.moved).To(BeZero())
+	last := func(is string) int {
+		i := len(f.writes) - 1
+		for i >= 0 && !strings.Contains(f.writes[i], is) {
+			i--
+		}
+		return i
+	}
+	first := func(is string) int {
+		return slices.IndexFunc(f.writes, func(w string) bool { return strings.Contains(w, is) })
+	}
+	f.Expect(first("network -1")).To(BeNumerically(">=", 0))
+	f.Expect(last("network -1")).To(BeNumerically("<", first("delete DPUService")))
+	f.Expect(last("delete DPUService")).To(BeNumerically("<", first("patch Secret ngc")))
+	f.Expect(first("patch Secret ngc")).To(BeNumerically("<", first("delete Deployment")), "its controller removes the copies")
+	f.Expect(f.writes).NotTo(ContainElement("apply"))
+}
+
+func TestDelete_abandonsWhatCantBeTakenBackAndNamesIt(t *testing.T) {
+	f := newFixture(t)
+	f.create()
+	f.settle()
+	f.addCluster("gone", errors.New("it doesn't answer in time"))
+	config := f.config()
+	config.Annotations = map[string]string{operatorv1.AbandonAnnotation: "true"}
+	f.Expect(f.WithWatch.Update(t.Context(), config)).To(Succeed())
+	f.delete()
+	f.Expect(f.objects()).To(BeEmpty())
+	f.Expect(f.labelled()).To(BeEmpty())
+	f.Expect(f.network.moved).To(Equal(3))
+	f.Expect(f.events.Events).To(Receive(And(ContainSubstring("Warning Abandoned"), ContainSubstring("3 steps of the network"),
+		ContainSubstring("DPU cluster dpus/gone: it doesn't answer in time"))))
+	f.network.moved = 0
+}
+
+// Wherever the operator is killed, at a write or right after it, the end is the same.
+func TestReconcile_killedAtEveryWrite(t *testing.T) {
+	f := newFixture(t)
+	f.create()
+	f.settle()
+	installed := f.objects()
+	f.delete()
+	points := 0
+	for _, after := range []bool{false, true} {
+		for at, died := 1, true; died; at += stride(t) {
+			f.create()
+			died = f.kill(at, after)
+			f.settle()
+			f.Expect(f.objects()).To(Equal(installed))
+			f.Expect(f.condition(operatorv1.ReadyCondition)).To(success)
+			f.Expect(f.WithWatch.Delete(context.Background(), f.config())).To(Succeed())
+			died = f.kill(at, after) || died
+			f.delete()
+			f.Expect(f.objects()).To(BeEmpty())
+			f.Expect(f.labelled()).To(BeEmpty())
+			f.Expect(f.network.moved).To(BeZero())
+			points++
+		}
+	}
+	t.Logf("%d points", points)
+}
