@@ -7,3 +7,18 @@ import "embed"
 //
 //go:embed crd/bases/*.yaml
 var CRDs embed.FS
+
+// RBAC is what the operator's service account and those of its components may do.
+//
+//go:embed rbac/*role*.yaml rbac/service_account.yaml
+var RBAC embed.FS
+
+// Admission has the policy that there is one DPFOperatorConfig.
+//
+//go:embed admission/singleton_policy.yaml
+var Admission embed.FS
+
+// Webhooks of the operator; the installer sets where they are served.
+//
+//go:embed webhook/manifests.yaml
+var Webhooks embed.FS

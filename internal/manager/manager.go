@@ -55,7 +55,9 @@ type Options struct {
 	Kubeconfig     string
 	WatchNamespace string
 	// SecretsNamespace has Secrets that count although another namespace is watched.
-	SecretsNamespace        string
+	SecretsNamespace string
+	// Cached says of kinds which objects are kept in memory; of all others all that are watched are.
+	Cached                  map[client.Object]cache.ByObject
 	HealthAddress           string
 	MetricsAddress          string
 	ProfilerAddress         string
@@ -202,7 +204,7 @@ func (o *Options) New(scheme *runtime.Scheme) (ctrl.Manager, error) {
 		Metrics:                       metricsserver.Options{BindAddress: "0"},
 		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 	}
-	options.Cache.DefaultTransform = slim
+	options.Cache.DefaultTransform, options.Cache.ByObject = slim, o.Cached
 	options.WebhookServer = newWebhookServer(o.WebhookPort, o.WebhookCertDir)
 	if o.WatchNamespace != "" {
 		options.Cache.DefaultNamespaces = map[string]cache.Config{o.WatchNamespace: {}}
