@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/components"
 	"github.com/bedplate/bedplate/internal/dpf/preflight"
 	"github.com/bedplate/bedplate/internal/manager"
@@ -58,16 +57,14 @@ func TestManifests_areTakenAndTheirRightsAreEnough(t *testing.T) {
 	g := NewWithT(t)
 	openshift(t)
 	testenv.Kubectl(t, "apply", "-k", "default", "--server-side", "--force-conflicts", "--warnings-as-errors")
+	testenv.Kubectl(t, "delete", "-f", "webhook/manifests.yaml")
 	config, err := clientcmd.BuildConfigFromFlags("", testenv.KubeconfigOf(t, "system:serviceaccount:dpf-operator-system:bedplate-dpf-manager",
 		"system:serviceaccounts", "system:authenticated"))
 	g.Expect(err).NotTo(HaveOccurred())
 	operator, err := client.New(config, client.Options{Scheme: testenv.Scheme(t)})
 	g.Expect(err).NotTo(HaveOccurred())
 
-	c := &operatorv1.DPFOperatorConfig{ObjectMeta: metav1.ObjectMeta{Namespace: operatorv1.Namespace, Name: operatorv1.Name, UID: "a"}}
-	c.Spec.BFBPersistentVolume, c.Spec.ImagePullSecrets = "volume-one", []string{"ngc"}
-	c.Spec.HostNetworkConfiguration = &operatorv1.HostNetworkConfiguration{HostPF0: "ens2f0np0", CIDR: "10.0.96.0/20", Hosts: []operatorv1.Host{{
-		HostClusterNodeName: "ocp-worker-1", DPUClusterNodeName: "dpu-worker-1", HostIP: "10.0.96.10/24", DPUIP: "10.0.96.20/24", Gateway: "10.0.96.254"}}}
+	c := network()
 	for _, finding := range preflight.Run(t.Context(), operator, c, nil) {
 		g.Expect(finding.Err).NotTo(HaveOccurred(), finding.Name)
 	}
@@ -83,8 +80,11 @@ func TestManifests_areTakenAndTheirRightsAreEnough(t *testing.T) {
 	}
 	_, err = set.Apply(t.Context(), all)
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = set.Apply(t.Context(), nil)
+	state, err := set.Apply(t.Context(), nil)
 	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(state.Going).To(HaveLen(len(all)))
+	// There is no controller that takes the finalizer off.
+	testenv.Kubectl(t, "-n", "dpf-operator-system", "patch", "pvc", "bfb-pvc", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 
 	// More isn't given: not even to itself.
 	mine := all[1].DeepCopy()
@@ -92,6 +92,9 @@ func TestManifests_areTakenAndTheirRightsAreEnough(t *testing.T) {
 	g.Expect(mine.Object["roleRef"]).To(HaveKeyWithValue("kind", "ClusterRole"))
 	mine.Object["roleRef"].(map[string]any)["name"] = "cluster-admin"
 	g.Expect(operator.Create(t.Context(), mine)).To(MatchError(apierrors.IsForbidden, "forbidden"))
+
+	t.Run("controller", func(t *testing.T) { controllerStarts(t, config) })
+	t.Run("network", func(t *testing.T) { networkMoves(t, config) })
 }
 
 // From the API server's question to the manager's port, and to the Secret with the certificate.
