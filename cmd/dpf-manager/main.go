@@ -1,9 +1,10 @@
-// dpf-manager installs the DOCA Platform Framework on an OpenShift cluster and its DPU clusters, and moves the network of workers onto their
-// DPUs.
+// dpf-manager installs the DOCA Platform Framework on an OpenShift cluster and its DPU clusters, and moves the network of workers onto
+// their DPUs.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -48,22 +49,22 @@ func newCommand() (*cobra.Command, *flags) {
 	f.egress.Add(command.Flags())
 	command.Flags().StringVar(&f.release.Registry, "image-registry", components.DefaultRegistry,
 		"Where the components' own images are, without a / at the end.")
-	command.Flags().StringVar(&f.release.Charts, "chart-registry", components.DefaultCharts, "Where the charts of the components on DPU clusters are: oci:// or https://.")
+	command.Flags().StringVar(&f.release.Charts, "chart-registry", components.DefaultCharts,
+		"Where the charts of the components on DPU clusters are: oci:// or https://.")
 	command.Flags().StringVar(&f.release.Version, "components-version", components.Version(), "Version of these images and charts.")
 	return command, f
 }
 
 // read the flags into the configuration of the operator.
 func (f *flags) read() (c operator.Config, err error) {
-	registry, charts := f.release.Registry, f.release.Charts
-	for _, err := range []error{
-		flagcheck.That("image-registry", registry, registry != "" && !strings.HasSuffix(registry, "/"), "a registry, such as "+components.DefaultRegistry),
-		flagcheck.That("chart-registry", charts, strings.HasPrefix(charts, "oci://") || strings.HasPrefix(charts, "https://"), "a URL such as "+components.DefaultCharts),
-		flagcheck.That("components-version", f.release.Version, f.release.Version != "", "a version, such as v1.2.3"),
-	} {
-		if err != nil {
-			return c, err
-		}
+	r := f.release
+	isURL := strings.HasPrefix(r.Charts, "oci://") || strings.HasPrefix(r.Charts, "https://")
+	if err := errors.Join(
+		flagcheck.That("image-registry", r.Registry, r.Registry != "" && !strings.HasSuffix(r.Registry, "/"), "such as "+components.DefaultRegistry),
+		flagcheck.That("chart-registry", r.Charts, isURL, "a URL such as "+components.DefaultCharts),
+		flagcheck.That("components-version", r.Version, r.Version != "", "a version, such as v1.2.3"),
+	); err != nil {
+		return c, err
 	}
 	c.Release = f.release
 	c.Egress, err = f.egress.Policy() // DPU clusters may be behind Services of the host cluster: those are no exception

@@ -48,7 +48,8 @@ var ID = func() string {
 // Members selects the members of the ApplySet.
 var Members = client.MatchingLabels{partOfLabel: ID}
 
-// Set is what the operator has deployed. Its objects in the operator's namespace are owned by the configuration, too, so that they go with it.
+// Set is what the operator has deployed. Its objects in the operator's namespace are owned by the configuration, too, so that they go
+// with it.
 type Set struct {
 	// Client writes. Reader reads past any cache.
 	Client client.Client
@@ -66,8 +67,8 @@ type State struct {
 	Going []string
 }
 
-// Apply makes the Set what is wanted: nothing else stays. What is as it should be isn't written. An object that can't be applied holds up no
-// others; the error is of all of them, and then nothing is deleted.
+// Apply makes the Set what is wanted: nothing else stays. What is as it should be isn't written. An object that can't be applied holds up
+// no others; the error is of all of them, and then nothing is deleted.
 func (s Set) Apply(ctx context.Context, wanted []*unstructured.Unstructured) (State, error) {
 	parent, known, err := s.parent(ctx)
 	if err != nil {

@@ -47,6 +47,9 @@ func (w *round) restoreNetwork(ctx context.Context) (kind string, left []string,
 	if err == nil && !result.Done {
 		left = []string{"the network isn't back"}
 	}
+	if err == nil && result.Done && len(result.Reports) > 0 { // the condition goes with the object
+		w.warn("NotRestored", strings.Join(result.Reports, "; "))
+	}
 	return operatorv1.RestoredCondition, left, err
 }
 
@@ -108,9 +111,13 @@ func (w *round) abandon(ctx context.Context) (kind string, left []string, _ erro
 	}
 	w.lookAtClusters(ctx)
 	if abandoned = append(abandoned, w.unmirrored(ctx, nil)...); len(abandoned) > 0 {
-		w.Events.Eventf(w.config, nil, corev1.EventTypeWarning, "Abandoned", "Delete", "%s", shorten("it is left: "+strings.Join(abandoned, "; "), maxEvent))
+		w.warn("Abandoned", "it is left: "+strings.Join(abandoned, "; "))
 	}
 	return kind, nil, nil
+}
+
+func (w *round) warn(reason, note string) {
+	w.Events.Eventf(w.config, nil, corev1.EventTypeWarning, reason, "Delete", "%s", shorten(note, maxEvent))
 }
 
 // awaitDeletion sums up a deletion: Ready says what it waits for.

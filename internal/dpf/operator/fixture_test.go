@@ -74,7 +74,7 @@ func (n *network) Left(context.Context) ([]string, error) {
 	return []string{fmt.Sprintf("%d steps of the network", n.moved)}, nil
 }
 
-func (n *network) Reconcile(ctx context.Context, config *operatorv1.DPFOperatorConfig) (r hostnetwork.Result, err error) {
+func (n *network) Reconcile(_ context.Context, config *operatorv1.DPFOperatorConfig) (r hostnetwork.Result, err error) {
 	const steps = 3
 	wanted := config.Spec.HostNetworkConfiguration != nil && config.DeletionTimestamp.IsZero()
 	write := func(by int) error {
@@ -245,7 +245,7 @@ func (f *fixture) others() {
 		f.Expect(f.WithWatch.Status().Update(ctx, &s)).To(Succeed())
 	}
 	claim := &corev1.PersistentVolumeClaim{}
-	if f.WithWatch.Get(ctx, client.ObjectKey{Namespace: namespace, Name: components.BFBClaim}, claim) == nil {
+	if err := testenv.Client(f.t).Get(ctx, client.ObjectKey{Namespace: namespace, Name: components.BFBClaim}, claim); err == nil {
 		if claim.DeletionTimestamp != nil {
 			claim.Finalizers = nil
 			f.Expect(client.IgnoreNotFound(f.WithWatch.Update(ctx, claim))).To(Succeed())

@@ -34,8 +34,8 @@ func (w *round) machines(ctx context.Context) (netip.Prefix, error) {
 	return noNetwork, fmt.Errorf("machineNetwork %s of ConfigMap kube-system/cluster-config-v1 has no range of IPv4", networks.Machine)
 }
 
-// moveNetwork on. It begins only with all prerequisites and with components that are ready; once it has begun it goes on, whatever becomes of
-// them: a node in between has no network.
+// moveNetwork on. It begins only with all prerequisites and with components that are ready; once it has begun it goes on, whatever becomes
+// of them: a node in between has no network.
 func (w *round) moveNetwork(ctx context.Context, ready bool) error {
 	wanted := w.config.Spec.HostNetworkConfiguration != nil
 	if len(w.left) == 0 {

@@ -1,5 +1,5 @@
-// Package operator reconciles the DPFOperatorConfig: it checks the prerequisites, deploys the components, has the network of the workers moved
-// onto their DPUs, and takes all of that back. It waits for nothing: what isn't there yet is looked at again.
+// Package operator reconciles the DPFOperatorConfig: it checks the prerequisites, deploys the components, has the network of the workers
+// moved onto their DPUs, and takes all of that back. It waits for nothing: what isn't there yet is looked at again.
 package operator
 
 import (
@@ -92,7 +92,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		w.sum()
 	}
 	config.Status.ObservedGeneration = config.Generation
-	return ctrl.Result{RequeueAfter: w.again}, errors.Join(err, patch.All(ctx, r.Client, before, config))
+	if err := errors.Join(err, patch.All(ctx, r.Client, before, config)); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: w.again}, nil
 }
 
 // install everything, as far as its prerequisites are met. What fails holds up what needs it, and nothing else.
@@ -111,7 +114,8 @@ func (w *round) install(ctx context.Context) error {
 		ready, componentsErr = w.deploy(ctx)
 	} else {
 		for _, kind := range []string{
-			operatorv1.ImagePullSecretsReconciledCondition, operatorv1.SystemComponentsReconciledCondition, operatorv1.SystemComponentsReadyCondition,
+			operatorv1.ImagePullSecretsReconciledCondition, operatorv1.SystemComponentsReconciledCondition,
+			operatorv1.SystemComponentsReadyCondition,
 		} {
 			w.pending(kind, "it waits for the prerequisites")
 		}

@@ -16,8 +16,8 @@ package operator
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterrolebindings,verbs=get;patch;delete,resourceNames=dpf-dpuservice-controller;dpf-provisioning-controller;dpf-servicefunctionchain-controller
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=bind,resourceNames=dpf-dpuservice-controller;dpf-privileged;dpf-provisioning-controller;dpf-servicefunctionchain-controller
 
-// Pull secrets get a label, and nothing else of them is read. Kubeconfigs of DPU clusters are in any namespace, so that reading Secrets can't be
-// limited to one.
+// Pull secrets get a label, and nothing else of them is read. Kubeconfigs of DPU clusters are in any namespace, so that reading Secrets
+// can't be limited to one.
 //
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=patch,namespace=dpf-operator-system
 
@@ -30,9 +30,9 @@ package operator
 // +kubebuilder:rbac:groups=kamaji.clastix.io,resources=tenantcontrolplanes,verbs=list
 // +kubebuilder:rbac:groups=nmstate.io,resources=nmstates,verbs=list
 
-// What moving the network takes, and the way back: the network operator's entry in the overrides of ClusterVersion, its replicas, its webhook,
-// the affinity of ovnkube-node and its copies, the journal, and labels, taints and an annotation of nodes. A create can't be limited to a
-// name.
+// What moving the network takes, and the way back: the network operator's entry in the overrides of ClusterVersion, its replicas, its
+// webhook, the affinity of ovnkube-node and its copies, the journal, and labels, taints and an annotation of nodes. A create can't be
+// limited to a name.
 //
 // +kubebuilder:rbac:groups=config.openshift.io,resources=clusterversions,verbs=list;watch
 // +kubebuilder:rbac:groups=config.openshift.io,resources=clusterversions,verbs=get;patch,resourceNames=version

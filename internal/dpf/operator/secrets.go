@@ -22,7 +22,7 @@ func (w *round) pullSecrets(ctx context.Context) error {
 	}
 	if w.clustersErr != nil {
 		w.failed(operatorv1.ImagePullSecretsReconciledCondition, w.clustersErr)
-		return nil // it is known
+		return nil //nolint:nilerr // lookAtClusters has told it
 	}
 	w.waits(operatorv1.ImagePullSecretsReconciledCondition, w.unmirrored(ctx, w.config.Spec.ImagePullSecrets))
 	return nil

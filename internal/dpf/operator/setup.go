@@ -96,7 +96,9 @@ func Setup(mgr ctrl.Manager, config Config, options controller.Options) error {
 	if err != nil {
 		return err
 	}
-	live, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
+	live, err := client.New(mgr.GetConfig(), client.Options{
+		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(),
+	})
 	if err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
@@ -161,7 +163,9 @@ func podReady(pod *corev1.Pod) bool {
 var dpuProvisioner = labels.Set{svcv1.ServiceIDLabel: string(operatorv1.ComponentDPUCNIProvisioner)}
 
 // dpuSide looks for the Pod on a host's DPU. While a DPU cluster doesn't answer, a Pod that no other one has isn't known.
-func dpuSide(clusters func(context.Context) ([]dpucluster.Cluster, error)) func(context.Context, operatorv1.Host) (hostnetwork.Readiness, error) {
+func dpuSide(
+	clusters func(context.Context) ([]dpucluster.Cluster, error),
+) func(context.Context, operatorv1.Host) (hostnetwork.Readiness, error) {
 	return func(ctx context.Context, host operatorv1.Host) (hostnetwork.Readiness, error) {
 		all, unknown := clusters(ctx)
 		for _, cluster := range all {

@@ -142,7 +142,7 @@ func ranges(ctx context.Context, l *look) ([]string, error) {
 	}
 	cidr, err := netip.ParsePrefix(l.config.Spec.HostNetworkConfiguration.CIDR)
 	if err != nil {
-		return []string{err.Error()}, nil
+		return []string{err.Error()}, nil //nolint:nilerr // it is what is wrong
 	}
 	for _, used := range []struct {
 		name     string

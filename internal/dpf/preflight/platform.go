@@ -70,7 +70,7 @@ func clean(ctx context.Context, l *look) (problems []string, _ error) {
 	}
 	for _, o := range version.Spec.Overrides {
 		if o.Unmanaged && (o.Namespace != networkOperator.Namespace || o.Name != networkOperator.Name) {
-			problems = append(problems, fmt.Sprintf("ClusterVersion version has an override for %s %s", o.Kind, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}))
+			problems = append(problems, fmt.Sprintf("ClusterVersion version has an override for %s %s/%s", o.Kind, o.Namespace, o.Name))
 		}
 	}
 	return problems, nil
@@ -175,7 +175,8 @@ func certManager(ctx context.Context, l *look) ([]string, error) {
 			return l.missing(schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"})
 		},
 		func() ([]string, error) {
-			return l.workload(ctx, client.MatchingLabels{"app.kubernetes.io/name": "cert-manager", "app.kubernetes.io/component": "controller"}, false)
+			return l.workload(ctx, client.MatchingLabels{
+				"app.kubernetes.io/name": "cert-manager", "app.kubernetes.io/component": "controller"}, false)
 		},
 	)
 }
@@ -256,7 +257,8 @@ func pullSecrets(ctx context.Context, l *look) (problems []string, _ error) {
 		return nil, nil
 	}
 	usable := metadata(corev1.SchemeGroupVersion.WithKind("Secret"))
-	err := l.List(ctx, usable, client.InNamespace(operatorv1.Namespace), client.MatchingFields{"type": string(corev1.SecretTypeDockerConfigJson)})
+	err := l.List(ctx, usable, client.InNamespace(operatorv1.Namespace),
+		client.MatchingFields{"type": string(corev1.SecretTypeDockerConfigJson)})
 	if err != nil {
 		return nil, fmt.Errorf("list Secrets: %w", err)
 	}
@@ -274,7 +276,7 @@ func pullSecrets(ctx context.Context, l *look) (problems []string, _ error) {
 		case other.DeletionTimestamp != nil:
 			problems = append(problems, fmt.Sprintf("Secret %s/%s is being deleted", operatorv1.Namespace, name))
 		default:
-			problems = append(problems, fmt.Sprintf("Secret %s/%s hasn't the type %s", operatorv1.Namespace, name, corev1.SecretTypeDockerConfigJson))
+			problems = append(problems, fmt.Sprintf("Secret %s/%s hasn't the type kubernetes.io/dockerconfigjson", operatorv1.Namespace, name))
 		}
 	}
 	return problems, nil
