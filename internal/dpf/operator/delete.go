@@ -12,16 +12,17 @@ import (
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/components"
+	"github.com/bedplate/bedplate/internal/dpf/dpuservice"
 )
 
 var dpuServices = svcv1.GroupVersion.WithKind("DPUService")
 
 // delete takes everything back, in the reverse order: the network, while all components work; then what is on the DPU clusters, while the
-// controllers that remove it work; the rest at last.
+// controllers that remove it work; then these. The copies of pull secrets go last: the controllers would make them again.
 func (w *round) delete(ctx context.Context) (gone bool, _ error) {
 	defer w.awaitDeletion()
 	steps := []func(context.Context) (kind string, left []string, _ error){
-		w.restoreNetwork, w.removeServices, w.removeSecrets, w.removeManifests,
+		w.restoreNetwork, w.removeServices, w.removeManifests, w.removeSecrets,
 	}
 	if w.config.Annotations[operatorv1.AbandonAnnotation] == "true" {
 		steps = []func(context.Context) (string, []string, error){w.abandonServices, w.removeServices, w.removeManifests, w.abandon}
@@ -67,7 +68,21 @@ func (w *round) removeSecrets(ctx context.Context) (kind string, left []string, 
 	if w.lookAtClusters(ctx); w.clustersErr != nil {
 		return kind, nil, w.clustersErr
 	}
-	return kind, w.unmirrored(ctx, nil), nil
+	return kind, w.unmirror(ctx), nil
+}
+
+// unmirror says which DPU clusters may still have copies.
+func (w *round) unmirror(ctx context.Context) (left []string) {
+	for _, cluster := range w.clusters {
+		err := cluster.Err
+		if cluster.Client != nil {
+			err = dpuservice.RemovePullSecrets(ctx, cluster.Client)
+		}
+		if err != nil {
+			left = append(left, fmt.Sprintf("the pull secrets in DPU cluster %s: %v", cluster.Name, err))
+		}
+	}
+	return left
 }
 
 func (w *round) removeManifests(ctx context.Context) (kind string, left []string, _ error) {
@@ -110,7 +125,7 @@ func (w *round) abandon(ctx context.Context) (kind string, left []string, _ erro
 		abandoned = []string{"it isn't known what of the network: " + err.Error()}
 	}
 	w.lookAtClusters(ctx)
-	if abandoned = append(abandoned, w.unmirrored(ctx, nil)...); len(abandoned) > 0 {
+	if abandoned = append(abandoned, w.unmirror(ctx)...); len(abandoned) > 0 {
 		w.warn("Abandoned", "it is left: "+strings.Join(abandoned, "; "))
 	}
 	return kind, nil, nil

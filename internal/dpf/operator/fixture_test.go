@@ -257,7 +257,12 @@ func (f *fixture) others() {
 	f.mirror(ctx)
 }
 
+// mirror works as long as its controller does, and leaves its copies behind.
 func (f *fixture) mirror(ctx context.Context) {
+	controller := &appsv1.Deployment{}
+	if f.WithWatch.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "dpf-dpuservice-controller"}, controller) != nil {
+		return
+	}
 	var secrets corev1.SecretList
 	f.Expect(f.List(ctx, &secrets, client.InNamespace(namespace))).To(Succeed())
 	for _, cluster := range f.clusters {
@@ -268,6 +273,7 @@ func (f *fixture) mirror(ctx context.Context) {
 		for _, s := range secrets.Items {
 			if _, has := s.Labels[dpuservice.PullSecretLabel]; has {
 				s.ResourceVersion = ""
+				s.Labels["svc.dpu.nvidia.com/mirrored"] = "true"
 				f.Expect(cluster.Client.Create(ctx, &s)).To(Succeed())
 			}
 		}

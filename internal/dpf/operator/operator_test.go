@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -177,8 +178,11 @@ func TestDelete_takesEverythingBackInOrder(t *testing.T) {
 	}
 	f.Expect(first("network -1")).To(BeNumerically(">=", 0))
 	f.Expect(last("network -1")).To(BeNumerically("<", first("delete DPUService")))
-	f.Expect(last("delete DPUService")).To(BeNumerically("<", first("patch Secret ngc")))
-	f.Expect(first("patch Secret ngc")).To(BeNumerically("<", first("delete Deployment")), "its controller removes the copies")
+	f.Expect(last("delete DPUService")).To(BeNumerically("<", first("delete Deployment")), "its controller removes what they have deployed")
+	f.Expect(first("delete Deployment")).To(BeNumerically("<", first("patch Secret ngc")), "its controller would copy them again")
+	var copies corev1.SecretList
+	f.Expect(f.clusters[0].Client.List(t.Context(), &copies)).To(Succeed())
+	f.Expect(copies.Items).To(BeEmpty())
 	f.Expect(f.writes).NotTo(ContainElement("apply"))
 }
 
