@@ -260,7 +260,8 @@ func (f *fixture) others() {
 // mirror works as long as its controller does, and leaves its copies behind.
 func (f *fixture) mirror(ctx context.Context) {
 	controller := &appsv1.Deployment{}
-	if f.WithWatch.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "dpf-dpuservice-controller"}, controller) != nil {
+	err := testenv.Client(f.t).Get(ctx, client.ObjectKey{Namespace: namespace, Name: "dpf-dpuservice-controller"}, controller)
+	if err != nil {
 		return
 	}
 	var secrets corev1.SecretList
