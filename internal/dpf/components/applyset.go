@@ -287,7 +287,9 @@ func (s Set) members(ctx context.Context, kinds map[schema.GroupKind]bool) (map[
 // prune members, and return those that aren't gone.
 func (s Set) prune(ctx context.Context, members map[identity]*unstructured.Unstructured) (going []string, _ error) {
 	var problems []error
-	for id, o := range members {
+	byName := func(a, b identity) int { return strings.Compare(a.String(), b.String()) }
+	for _, id := range slices.SortedFunc(maps.Keys(members), byName) {
+		o := members[id]
 		going = append(going, id.String())
 		if o.GetDeletionTimestamp() != nil {
 			continue
@@ -298,7 +300,6 @@ func (s Set) prune(ctx context.Context, members map[identity]*unstructured.Unstr
 			problems = append(problems, fmt.Errorf("delete %s: %w", id, err))
 		}
 	}
-	slices.Sort(going)
 	return going, errors.Join(problems...)
 }
 

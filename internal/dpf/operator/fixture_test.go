@@ -58,6 +58,8 @@ type fixture struct {
 	writes []string
 	killAt int
 	after  bool
+	// stranded are DPUServices whose controller goes before them.
+	stranded int
 }
 
 // network is moved in three steps, and back in three.
@@ -185,6 +187,11 @@ func (f *fixture) writer() client.Client {
 			return f.write("apply", func() error { return c.Apply(ctx, o, opts...) })
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			if o.GetObjectKind().GroupVersionKind().Kind == "Deployment" {
+				var services svcv1.DPUServiceList
+				f.Expect(c.List(ctx, &services)).To(Succeed())
+				f.stranded += len(services.Items)
+			}
 			return f.write(named("delete", o), func() error { return c.Delete(ctx, o, opts...) })
 		},
 	})

@@ -178,7 +178,8 @@ func TestDelete_takesEverythingBackInOrder(t *testing.T) {
 	}
 	f.Expect(first("network -1")).To(BeNumerically(">=", 0))
 	f.Expect(last("network -1")).To(BeNumerically("<", first("delete DPUService")))
-	f.Expect(last("delete DPUService")).To(BeNumerically("<", first("delete Deployment")), "its controller removes what they have deployed")
+	f.Expect(first("delete DPUService")).To(BeNumerically("<", first("delete Deployment")))
+	f.Expect(f.stranded).To(BeZero(), "the controller in the Deployment removes what they have deployed")
 	f.Expect(first("delete Deployment")).To(BeNumerically("<", first("patch Secret ngc")), "its controller would copy them again")
 	var copies corev1.SecretList
 	f.Expect(f.clusters[0].Client.List(t.Context(), &copies)).To(Succeed())
