@@ -34,7 +34,7 @@ func TestLab_bringsUpAKrakeClusterAndLeavesNothing(t *testing.T) {
 	cluster := &krakev1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: up.Cluster.Namespace, Name: up.Cluster.Name}}
 	g.Expect(management.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
 	g.Expect(cluster.Status).To(And(HaveField("State", krakev1.StateOnline), HaveField("RunningOn.Name", "berlin")))
-	g.Expect(infrastructures(g, up)).To(ConsistOf(HaveField("Cloud", "OpenStack https://keystone.berlin.example.com:5000")))
+	g.Expect(infrastructures(g, up)).To(ConsistOf(HaveField("Cloud", "OpenStack https://keystone.berlin.example.com:5000 clusters default")))
 
 	nodes := func() (ready []string) {
 		list := &corev1.NodeList{}
