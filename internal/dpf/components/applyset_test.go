@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -72,6 +73,7 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{WithT: NewWithT(t), t: t, WithWatch: testenv.Client(t)}
+	f.SetDefaultEventuallyTimeout(time.Minute)
 	testenv.Kubectl(t, "apply", "-f", "../../../config/testdata/cert-manager.yaml")
 	err := f.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorv1.Namespace}})
 	f.Expect(client.IgnoreAlreadyExists(err)).To(Succeed())
