@@ -73,7 +73,7 @@ func controllerStarts(t *testing.T, config *rest.Config) {
 			return nil
 		}
 		return c
-	}, "30s").Should(BeNil())
+	}, "1m").Should(BeNil())
 }
 
 // networkMoves with these rights, and back.
@@ -104,7 +104,7 @@ func networkMoves(t *testing.T, config *rest.Config) {
 				return "done"
 			}
 			return result.Condition.Message
-		}, "30s", "1ms").Should(Equal("done"))
+		}, "2m", "1ms").Should(Equal("done"))
 	}
 	until()
 	left, err := move.Left(t.Context())

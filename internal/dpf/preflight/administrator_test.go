@@ -171,7 +171,7 @@ func object(text string) func(*testing.T, client.Client) {
 	return func(t *testing.T, c client.Client) {
 		u := &unstructured.Unstructured{}
 		NewWithT(t).Expect(yaml.Unmarshal([]byte(text), u)).To(Succeed())
-		NewWithT(t).Eventually(func() error { return c.Create(t.Context(), u) }, "20s").Should(Succeed())
+		NewWithT(t).Eventually(func() error { return c.Create(t.Context(), u) }, "1m").Should(Succeed())
 	}
 }
 

@@ -90,7 +90,7 @@ func TestRun_namesAllThatIsMissingUntilItIsThere(t *testing.T) {
 		step.do(t, c)
 		g.Eventually(func() string { // a new kind is served a little later
 			return row(preflight.Run(t.Context(), c, config(2), clusters), step.row)
-		}, "20s").Should(Equal(step.says), step.does)
+		}, "1m").Should(Equal(step.says), step.does)
 	}
 	report := preflight.Run(t.Context(), c, config(2), clusters)
 	g.Expect(report).To(BeEmpty(), report.Condition().Message)
