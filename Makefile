@@ -31,6 +31,7 @@ PACKAGE_golangci-lint              := github.com/golangci/golangci-lint/v2/cmd/g
 LAB_TOOLS := etcd kube-apiserver kube-controller-manager kube-scheduler kubectl capi-core capi-kubeadm-bootstrap capi-kubeadm-control-plane kwok
 DEV_TOOLS := clusterctl controller-gen oapi-codegen buf protoc-gen-go protoc-gen-go-grpc gotestsum golangci-lint
 MANIFESTS := core bootstrap-kubeadm control-plane-kubeadm
+OPENSHIFT := machine-api cluster-version
 DEMO      := bedplate bmm-manager bmm-cloud-controller-manager
 COMMANDS  := $(notdir $(wildcard cmd/*))
 
@@ -210,7 +211,7 @@ release-manifests: $(BIN)/kubectl ## Write what clusterctl needs into out/releas
 tools: announce lab-tools $(DEV_TOOLS:%=$(BIN)/%) ## Build the tools that aren't there yet in the pinned versions.
 
 .PHONY: lab-tools
-lab-tools: announce $(LAB_TOOLS:%=$(BIN)/%) $(MANIFESTS:%=$(BIN)/manifests/%.yaml) $(BIN)/manifests/metadata.yaml $(BIN)/manifests/machine-api.yaml
+lab-tools: announce $(LAB_TOOLS:%=$(BIN)/%) $(MANIFESTS:%=$(BIN)/manifests/%.yaml) $(BIN)/manifests/metadata.yaml $(OPENSHIFT:%=$(BIN)/manifests/%.yaml)
 
 # What is going to be built, said before it takes minutes.
 .PHONY: announce
@@ -256,3 +257,8 @@ $(BIN)/manifests/machine-api.yaml: go.mod
 	@mkdir -p $(@D) && $(call find-module,.,github.com/openshift/api) && cd $$dir/machine/v1beta1/zz_generated.crd-manifests && \
 	for crd in *_machines-Default.crd.yaml *_machinesets-Default.crd.yaml *_machinehealthchecks.crd.yaml; do echo --- && cat $$crd || exit 1; done > $@.new && \
 	mv $@.new $@
+
+# And of its ClusterVersion.
+$(BIN)/manifests/cluster-version.yaml: go.mod
+	@mkdir -p $(@D) && $(call find-module,.,github.com/openshift/api) && \
+	install -m 644 $$dir/config/v1/zz_generated.crd-manifests/*_clusterversions-Default.crd.yaml $@

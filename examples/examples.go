@@ -18,6 +18,7 @@ var files embed.FS
 var examples = map[string][]string{
 	"bmm":                {"bmm/cluster.yaml", "bmm/cloud-controller-manager.yaml"},
 	"bmm-class":          {"bmm/clusterclass.yaml", "bmm/cluster-from-class.yaml", "bmm/cloud-controller-manager.yaml"},
+	"dpf":                {"dpf/operatorconfig.yaml"},
 	"hydrazine":          {"hydrazine/site.yaml", "hydrazine/groups.yaml", "hydrazine/services.yaml"},
 	"krake":              {"krake/clouds.yaml", "krake/cluster.yaml"},
 	"openshift-machines": {"openshift/machines.yaml"},

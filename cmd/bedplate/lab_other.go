@@ -23,4 +23,6 @@ func simulateIBMCloudCommand() *cobra.Command { return nil }
 
 func simulateIMCommand() *cobra.Command { return nil }
 
+func simulateOpenShiftCommand() *cobra.Command { return nil }
+
 func canRunOverlay() error { return errors.New("a lab needs Linux") }

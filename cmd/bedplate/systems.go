@@ -37,7 +37,7 @@ type system struct {
 }
 
 // systems that there are. Each is registered in a file of its own.
-var systems = catalogue{bmmSystem, hydrazineSystem, krakeSystem, powervsSystem}
+var systems = catalogue{bmmSystem, dpfSystem, hydrazineSystem, krakeSystem, powervsSystem}
 
 // catalogue is a number of systems.
 type catalogue []system

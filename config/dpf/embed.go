@@ -13,9 +13,9 @@ var CRDs embed.FS
 //go:embed rbac/*role*.yaml rbac/service_account.yaml
 var RBAC embed.FS
 
-// Admission has the policy that there is one DPFOperatorConfig.
+// Admission has the policies: there is one DPFOperatorConfig, and no interface goes that is in use.
 //
-//go:embed admission/singleton_policy.yaml
+//go:embed admission/*_policy.yaml
 var Admission embed.FS
 
 // Webhooks of the operator; the installer sets where they are served.

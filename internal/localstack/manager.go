@@ -23,7 +23,11 @@ type manager struct {
 	manifests      []fs.FS // what it needs in the API: CRDs, RBAC, webhooks
 	port           int     // of its health checks; the next one is for its metrics
 	flags          []string
+	plain          bool // it has no engine, and creates nothing outside
 }
+
+// engineFlags are those of managers with the engine. Simulated time is fast: settling takes five minutes.
+var engineFlags = []string{"--settle=5s", "--create-timeout=2500ms"}
 
 // startManager installs what a manager needs and starts it.
 func (s *Stack) startManager(ctx context.Context, m manager) error {
@@ -31,16 +35,25 @@ func (s *Stack) startManager(ctx context.Context, m manager) error {
 	if err != nil {
 		return err
 	}
+	return s.runManager(ctx, m, kubeconfig, server.flags())
+}
+
+// runManager starts a manager for which everything is installed.
+func (s *Stack) runManager(ctx context.Context, m manager, kubeconfig string, webhooks []string) error {
 	health := net.JoinHostPort(s.managementAddress(), strconv.Itoa(m.port))
+	engine := engineFlags
+	if m.plain {
+		engine = nil
+	}
 	return s.start(ctx, process.Command{
 		Name: m.tool, Path: s.cfg.Tools.Path(m.tool),
-		Args: slices.Concat(server.flags(), m.flags, []string{
+		Args: slices.Concat(webhooks, m.flags, engine, []string{
 			"--kubeconfig=" + kubeconfig,
 			"--health-addr=" + health,
 			"--metrics-addr=" + net.JoinHostPort(s.managementAddress(), strconv.Itoa(m.port+1)),
 			"--leader-election-namespace=" + m.namespace,
-			"--insecure-loopback-endpoints",                                // where the lab's simulators are
-			"--poll-interval=1s", "--settle=5s", "--create-timeout=2500ms", // simulated time is fast: settling takes five minutes
+			"--insecure-loopback-endpoints", // where the lab's simulators are
+			"--poll-interval=1s",
 		}),
 	}, answersOK("http://"+health+"/readyz"))
 }

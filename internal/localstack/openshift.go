@@ -49,15 +49,7 @@ func (s *Stack) StartMachineAPI(ctx context.Context) (*BMM, error) {
 }
 
 func (s *Stack) startMachineController(ctx context.Context) error {
-	data, err := os.ReadFile(s.cfg.Tools.Path(machineAPI))
-	if err != nil {
-		return fmt.Errorf("read manifest: %w", err)
-	}
-	crds, err := manifest.Decode(data)
-	if err != nil {
-		return fmt.Errorf("read %s: %w", machineAPI, err)
-	}
-	if err := s.install(ctx, crds); err != nil {
+	if err := s.installKinds(ctx, machineAPI); err != nil {
 		return err
 	}
 	return s.startManager(ctx, manager{
@@ -65,6 +57,19 @@ func (s *Stack) startMachineController(ctx context.Context) error {
 		manifests: []fs.FS{machinecontrollerconfig.CRDs, machinecontrollerconfig.RBAC, machinecontrollerconfig.Webhooks}, port: 9460,
 		flags: []string{"--namespace=" + MachineNamespace}, // its rights end there
 	})
+}
+
+// installKinds installs CRDs of OpenShift's, beside the tools.
+func (s *Stack) installKinds(ctx context.Context, file string) error {
+	data, err := os.ReadFile(s.cfg.Tools.Path(file))
+	if err != nil {
+		return fmt.Errorf("read manifest: %w", err)
+	}
+	crds, err := manifest.Decode(data)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	return s.install(ctx, crds)
 }
 
 // makeNetwork makes a VPC and a subnet as a user of the tenant does by hand: machines are put into existing networks.

@@ -19,6 +19,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
@@ -33,7 +34,7 @@ import (
 
 // Tools returns the names of all tools that a stack and its machines need.
 func Tools() []string {
-	return slices.Concat(BMMTools(), OpenShiftTools(), HydrazineTools(), PowerVSTools(), KrakeTools())
+	return slices.Concat(BMMTools(), OpenShiftTools(), HydrazineTools(), PowerVSTools(), KrakeTools(), DPFTools())
 }
 
 // BMMTools are those of a stack with the system bmm.
@@ -47,7 +48,7 @@ func HydrazineTools() []string { return slices.Concat(controlplane.Tools, hydraz
 
 // Files returns the names of all that a stack makes in its folder.
 func Files() []string {
-	names := []string{"pki", "management", "webhooks", "logs", "machines", "net", "kubeconfig", "bmm.yaml", simulators}
+	names := []string{"pki", "management", "webhooks", "logs", "machines", "net", "kubeconfig", "bmm.yaml", simulators, fleet, dpus, dpus + ".kubeconfig"}
 	for _, tool := range programs {
 		names = append(names, tool+".kubeconfig")
 	}
@@ -58,7 +59,8 @@ func Files() []string {
 const simulators = "simulators"
 
 // programs that have a kubeconfig each.
-var programs = []string{BMMManager, BMMMachineController, HydrazineManager, hydrazineSpeaker, hydrazineProxy, PowerVSManager, KrakeManager}
+var programs = []string{BMMManager, BMMMachineController, HydrazineManager, hydrazineSpeaker, hydrazineProxy, PowerVSManager, KrakeManager,
+	DPFManager, DPUServiceManager}
 
 // Config describes a stack.
 type Config struct {
@@ -67,6 +69,8 @@ type Config struct {
 	Observe func(Step) // called with progress, from several goroutines; may be nil
 
 	Bedplate string // the program "bedplate", which plays the simulators; default: the one beside the tools
+
+	Workloads bool // the management cluster has all controllers and a scheduler
 }
 
 // Step is one step of a start, as seen by Config.Observe.
@@ -85,6 +89,7 @@ type Stack struct {
 	webhookCA    []byte
 	children     *children
 	overlay      *overlay.Overlay // nil unless StartHydrazine was called
+	dpf          *dpf             // nil unless StartDPF was called
 }
 
 // Start starts Kubernetes and Cluster API and returns when both are ready. After an error nothing is left running.
@@ -139,13 +144,15 @@ func (s *Stack) startKubernetes(ctx context.Context) error {
 	if err := keys.CreateAuthorities(); err != nil {
 		return err
 	}
-	var err error
-	s.controlPlane, err = controlplane.Start(ctx, controlplane.Config{
+	config := controlplane.Config{
 		Name: "management", Dir: filepath.Join(s.cfg.Dir, "management"), PKI: keys, Tools: s.cfg.Tools,
-		Address:     s.block.Address(254, 1),
-		Controllers: []string{"garbage-collector-controller", "namespace-controller"},
-	})
-	if err != nil {
+		Address: s.block.Address(254, 1), Scheduler: s.cfg.Workloads,
+	}
+	if !s.cfg.Workloads {
+		config.Controllers = []string{"garbage-collector-controller", "namespace-controller"}
+	}
+	var err error
+	if s.controlPlane, err = controlplane.Start(ctx, config); err != nil {
 		return err
 	}
 	for _, p := range s.controlPlane.Processes() {
@@ -165,7 +172,7 @@ func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, machinev1.Install, resourcev1.AddToScheme,
-		networkfabricv1.AddToScheme, krakev1.AddToScheme,
+		networkfabricv1.AddToScheme, krakev1.AddToScheme, operatorv1.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			panic(err) // two types of one name: a mistake in this program
@@ -175,7 +182,7 @@ func scheme() *runtime.Scheme {
 }
 
 // Client returns an administrator's client that knows Kubernetes' own types, Cluster API's core types, OpenShift's Machine
-// API, Hydrazine's and Krake's.
+// API, Hydrazine's, Krake's and the DPFOperatorConfig.
 func (s *Stack) Client() client.Client { return s.client }
 
 // AdminConfig returns an administrator's client configuration.
@@ -198,7 +205,13 @@ func (s *Stack) Restart(ctx context.Context, name string) error { return s.child
 
 // Stop ends everything and returns when all processes have ended. The files stay.
 func (s *Stack) Stop() {
+	if s.dpf != nil {
+		s.dpf.end() // first: it starts children
+	}
 	s.children.stop()
+	if s.dpf != nil {
+		s.dpf.stop()
+	}
 	if s.overlay != nil {
 		_ = errors.Join(s.overlay.Stop(), s.overlay.Down()) // CleanUp says what is left
 	}

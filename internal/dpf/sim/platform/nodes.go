@@ -1,0 +1,83 @@
+package platform
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/bedplate/bedplate/internal/dpf/sim/argo"
+)
+
+// Nodes of the two clusters.
+const withDPUs, without = 3, 2
+
+// hosts of the OpenShift cluster.
+func hosts() (nodes []*corev1.Node) {
+	for i := range withDPUs + without {
+		name := fmt.Sprintf("ocp-worker-%d", i+1)
+		n := node(name, fmt.Sprintf("192.0.2.%d", i+1))
+		n.Labels["node-role.kubernetes.io/worker"] = ""
+		if i < withDPUs {
+			n.Labels["feature.node.kubernetes.io/dpu-enabled"] = "true" // as NFD finds it
+		}
+		nodes = append(nodes, n)
+	}
+	return nodes
+}
+
+// dpus are the nodes of the DPU cluster.
+func dpus() (nodes []*corev1.Node) {
+	for i := range withDPUs {
+		nodes = append(nodes, node(fmt.Sprintf("dpu-worker-%d", i+1), fmt.Sprintf("192.0.2.%d", 101+i)))
+	}
+	return nodes
+}
+
+func node(name, address string) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+		corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
+	}}}
+	n.Status.Capacity = corev1.ResourceList{
+		"cpu": resource.MustParse("16"), "memory": resource.MustParse("64Gi"), "pods": resource.MustParse("110"),
+	}
+	n.Status.Allocatable = n.Status.Capacity
+	n.Status.Addresses = []corev1.NodeAddress{
+		{Type: corev1.NodeInternalIP, Address: address}, {Type: corev1.NodeHostName, Address: name},
+	}
+	return n
+}
+
+// chart of every service: a DaemonSet, with the labels that its values say.
+func chart(r argo.Release) ([]*unstructured.Unstructured, error) {
+	given, _, err := unstructured.NestedStringMap(r.Values, "serviceDaemonSet", "labels")
+	if err != nil {
+		return nil, fmt.Errorf("read the values of %s: %w", r.Name, err)
+	}
+	selector := map[string]string{"app.kubernetes.io/instance": r.Name}
+	labels := map[string]string{"app.kubernetes.io/instance": r.Name}
+	for key, value := range given {
+		labels[key] = value
+	}
+	set := &appsv1.DaemonSet{
+		TypeMeta:   metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "DaemonSet"},
+		ObjectMeta: metav1.ObjectMeta{Name: r.Name, Namespace: r.Namespace},
+		Spec: appsv1.DaemonSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: selector},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "service", Image: r.RepoURL + "/" + r.Chart}}},
+			},
+		},
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(set)
+	if err != nil {
+		return nil, fmt.Errorf("render %s: %w", r.Name, err)
+	}
+	delete(fields, "status")
+	return []*unstructured.Unstructured{{Object: fields}}, nil
+}

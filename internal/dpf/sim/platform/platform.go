@@ -1,0 +1,267 @@
+// Package platform makes two Kubernetes clusters what DPF is installed on: an OpenShift cluster that meets its prerequisites, and a DPU
+// cluster of Kamaji's. It then stands for those that work there: OpenShift's operators and Argo CD.
+package platform
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
+
+	"github.com/bedplate/bedplate/internal/dpf/sim/argo"
+	"github.com/bedplate/bedplate/internal/dpf/sim/openshift"
+	"github.com/bedplate/bedplate/internal/simulator"
+)
+
+// Objects are created in this order: kinds come before what is of them.
+var (
+	//go:embed crds.yaml
+	crds []byte
+	//go:embed ocp.yaml
+	ocp []byte
+)
+
+const (
+	argoNamespace = "dpf-operator-system"
+	retry         = 200 * time.Millisecond
+	callTimeout   = 10 * time.Second
+	syncInterval  = time.Second
+)
+
+// Config says which clusters. The kind ClusterVersion has to be there: it is OpenShift's own.
+type Config struct {
+	// OCP is the path of the kubeconfig of the host cluster's administrator, DPUs that of the DPU cluster's.
+	OCP  string `json:"ocp"`
+	DPUs string `json:"dpus"`
+}
+
+// Load reads a configuration in YAML. Unknown fields are an error.
+func Load(path string) (config Config, _ error) {
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = yaml.UnmarshalStrict(data, &config)
+	}
+	if err == nil && (config.OCP == "" || config.DPUs == "") {
+		err = errors.New("ocp and dpus are kubeconfigs of two clusters")
+	}
+	if err != nil {
+		return config, fmt.Errorf("read simulator configuration %s: %w", path, err)
+	}
+	return config, nil
+}
+
+// Platform is a running one.
+type Platform struct {
+	*http.ServeMux
+	ocp, dpus cluster
+	openshift *openshift.Cluster
+	before    map[string]string
+	end       context.CancelFunc
+	ended     chan struct{}
+}
+
+// cluster with what its administrator may do.
+type cluster struct {
+	client.Client
+	config     *rest.Config
+	kubeconfig []byte
+}
+
+// Start makes the clusters what they are to be, and returns when all that works there has settled. It works until Close.
+func Start(ctx context.Context, config Config) (*Platform, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), configv1.Install(scheme)); err != nil {
+		return nil, err
+	}
+	p := &Platform{ServeMux: http.NewServeMux(), ended: make(chan struct{})}
+	var err error
+	if p.ocp, err = connect(config.OCP, scheme); err != nil {
+		return nil, err
+	}
+	if p.dpus, err = connect(config.DPUs, scheme); err != nil {
+		return nil, err
+	}
+	if err := p.install(ctx); err != nil {
+		return nil, err
+	}
+	if p.openshift, err = openshift.New(ctx, p.ocp); err != nil {
+		return nil, fmt.Errorf("read what OpenShift's release wants: %w", err)
+	}
+	mgr, err := ctrl.NewManager(p.ocp.config, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
+	if err != nil {
+		return nil, fmt.Errorf("make the stand-in of Argo CD: %w", err)
+	}
+	sync := &argo.Argo{Client: p.ocp, Namespace: argoNamespace, Charts: chart, Interval: syncInterval}
+	if err := sync.SetupWithManager(mgr); err != nil {
+		return nil, fmt.Errorf("make the stand-in of Argo CD: %w", err)
+	}
+	p.run(mgr)
+	if err := p.settle(ctx); err != nil {
+		p.Close()
+		return nil, err
+	}
+	p.HandleFunc("GET /simulator/state", p.state)
+	return p, nil
+}
+
+func connect(kubeconfig string, scheme *runtime.Scheme) (c cluster, err error) {
+	if c.kubeconfig, err = os.ReadFile(kubeconfig); err != nil {
+		return c, fmt.Errorf("read a kubeconfig: %w", err)
+	}
+	if c.config, err = clientcmd.RESTConfigFromKubeConfig(c.kubeconfig); err != nil {
+		return c, fmt.Errorf("read %s: %w", kubeconfig, err)
+	}
+	c.config.QPS = -1
+	calls := rest.CopyConfig(c.config)
+	calls.Timeout = callTimeout
+	if c.Client, err = client.New(calls, client.Options{Scheme: scheme}); err != nil {
+		return c, fmt.Errorf("make a client: %w", err)
+	}
+	return c, nil
+}
+
+// run the stand-ins.
+func (p *Platform) run(mgr ctrl.Manager) {
+	ctx, cancel := context.WithCancel(context.Background())
+	p.end = cancel
+	operators := make(chan struct{})
+	go func() {
+		defer close(operators)
+		p.openshift.Run(ctx)
+	}()
+	go func() {
+		defer close(p.ended)
+		_ = mgr.Start(ctx) // its caches are all that can fail
+		<-operators
+	}()
+}
+
+// Close ends what works.
+func (p *Platform) Close() {
+	p.end()
+	<-p.ended
+}
+
+// install everything. What is there already stays.
+func (p *Platform) install(ctx context.Context) error {
+	var objects []*unstructured.Unstructured
+	for _, manifest := range [][]byte{crds, argo.CRDs, ocp} {
+		more, err := decode(manifest)
+		if err != nil {
+			return err
+		}
+		objects = append(objects, more...)
+	}
+	for _, o := range objects {
+		p.complete(o)
+		if err := create(ctx, p.ocp, o); err != nil {
+			return err
+		}
+	}
+	for _, n := range hosts() {
+		if err := create(ctx, p.ocp, n); err != nil {
+			return err
+		}
+	}
+	for _, n := range dpus() {
+		if err := create(ctx, p.dpus, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// complete what Kamaji says of the DPU cluster.
+func (p *Platform) complete(o *unstructured.Unstructured) {
+	switch {
+	case o.GetKind() == "TenantControlPlane":
+		_ = unstructured.SetNestedField(o.Object, p.dpus.config.Host, "status", "controlPlaneEndpoint")
+	case o.GetKind() == "Secret" && o.GetLabels()["kamaji.clastix.io/project"] != "":
+		_ = unstructured.SetNestedField(o.Object, string(p.dpus.kubeconfig), "stringData", "admin.conf")
+	}
+}
+
+func decode(manifest []byte) (objects []*unstructured.Unstructured, _ error) {
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096)
+	for {
+		o := &unstructured.Unstructured{}
+		err := decoder.Decode(o)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read a manifest: %w", err)
+		}
+		objects = append(objects, o)
+	}
+}
+
+// create an object with its status. A kind that isn't served yet is waited for.
+func create(ctx context.Context, c client.Client, o client.Object) error {
+	wanted := o.DeepCopyObject().(client.Object)
+	for {
+		err := c.Create(ctx, o)
+		if err == nil || apierrors.IsAlreadyExists(err) {
+			break
+		}
+		if !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) || !pause(ctx) {
+			return fmt.Errorf("create %s %s: %w", o.GetObjectKind().GroupVersionKind().Kind, o.GetName(), err)
+		}
+	}
+	u, is := wanted.(*unstructured.Unstructured)
+	if !is || u.Object["status"] == nil || u.GetKind() == "CustomResourceDefinition" {
+		return nil
+	}
+	before := u.DeepCopy()
+	delete(before.Object, "status")
+	if err := c.Status().Patch(ctx, u, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("write the status of %s %s: %w", u.GetKind(), u.GetName(), err)
+	}
+	return nil
+}
+
+func pause(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(retry):
+		return true
+	}
+}
+
+// state is what isn't as it was when all had settled, and how often OpenShift's operators have put something back.
+func (p *Platform) state(w http.ResponseWriter, r *http.Request) {
+	now, err := p.snapshot(r.Context())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	simulator.WriteJSON(w, State{PutBack: p.openshift.PutBack(), Changed: changed(p.before, now)})
+}
+
+// State of both clusters.
+type State struct {
+	// PutBack is how often an operator of OpenShift has put something back.
+	PutBack int64 `json:"putBack"`
+	// Changed are the objects that were made, changed or deleted since the start, and are still.
+	Changed []string `json:"changed"`
+}
