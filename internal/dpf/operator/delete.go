@@ -22,10 +22,12 @@ var dpuServices = svcv1.GroupVersion.WithKind("DPUService")
 func (w *round) delete(ctx context.Context) (gone bool, _ error) {
 	defer w.awaitDeletion()
 	steps := []func(context.Context) (kind string, left []string, _ error){
-		w.restoreNetwork, w.removeServices, w.removeManifests, w.removeSecrets,
+		w.restoreNetwork, w.removeServices, w.removeManifests, w.releaseVolume, w.removeSecrets,
 	}
 	if w.config.Annotations[operatorv1.AbandonAnnotation] == "true" {
-		steps = []func(context.Context) (string, []string, error){w.abandonServices, w.removeServices, w.removeManifests, w.abandon}
+		steps = []func(context.Context) (string, []string, error){
+			w.abandonServices, w.removeServices, w.removeManifests, w.releaseVolume, w.abandon,
+		}
 	}
 	for _, step := range steps {
 		kind, left, err := step(ctx)

@@ -259,9 +259,24 @@ func (f *fixture) others() {
 		} else if claim.Status.Phase != corev1.ClaimBound {
 			claim.Status.Phase = corev1.ClaimBound
 			f.Expect(f.WithWatch.Status().Update(ctx, claim)).To(Succeed())
+			f.bind(ctx, claim)
 		}
 	}
 	f.mirror(ctx)
+}
+
+// bind the volume, as Kubernetes does where its administrator has said nothing of a claim.
+func (f *fixture) bind(ctx context.Context, claim *corev1.PersistentVolumeClaim) {
+	volume := f.volume()
+	metav1.SetMetaDataAnnotation(&volume.ObjectMeta, "pv.kubernetes.io/bound-by-controller", "yes")
+	volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID}
+	f.Expect(f.WithWatch.Update(ctx, volume)).To(Succeed())
+}
+
+func (f *fixture) volume() *corev1.PersistentVolume {
+	volume := &corev1.PersistentVolume{}
+	f.Expect(f.WithWatch.Get(context.Background(), client.ObjectKey{Name: "volume-one"}, volume)).To(Succeed())
+	return volume
 }
 
 // mirror works as long as its controller does, and leaves its copies behind.

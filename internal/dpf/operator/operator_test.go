@@ -156,8 +156,10 @@ func TestReconcile_pausedLeavesEverythingAsItIs(t *testing.T) {
 // The network first, while all components work; then DPUServices, while their controller works; then the rest.
 func TestDelete_takesEverythingBackInOrder(t *testing.T) {
 	f := newFixture(t)
+	volume := f.volume().Spec
 	f.create()
 	f.settle()
+	f.Expect(f.volume().Spec.ClaimRef).NotTo(BeNil())
 	f.writes = nil
 	f.Expect(f.WithWatch.Delete(t.Context(), f.config())).To(Succeed())
 	f.Expect(f.once()).To(Succeed())
@@ -185,6 +187,7 @@ func TestDelete_takesEverythingBackInOrder(t *testing.T) {
 	f.Expect(f.clusters[0].Client.List(t.Context(), &copies)).To(Succeed())
 	f.Expect(copies.Items).To(BeEmpty())
 	f.Expect(f.writes).NotTo(ContainElement("apply"))
+	f.Expect(f.volume()).To(And(HaveField("Spec", volume), HaveField("Annotations", BeEmpty())), "another claim can have it")
 }
 
 func TestDelete_abandonsWhatCantBeTakenBackAndNamesIt(t *testing.T) {

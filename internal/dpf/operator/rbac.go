@@ -30,6 +30,10 @@ package operator
 // +kubebuilder:rbac:groups=kamaji.clastix.io,resources=tenantcontrolplanes,verbs=list
 // +kubebuilder:rbac:groups=nmstate.io,resources=nmstates,verbs=list
 
+// bfbPersistentVolume is released when its claim is gone. Its name is in the spec.
+//
+// +kubebuilder:rbac:groups="",resources=persistentvolumes,verbs=patch
+
 // What moving the network takes, and the way back: the network operator's entry in the overrides of ClusterVersion, its replicas, its
 // webhook, the affinity of ovnkube-node and its copies, the journal, and labels, taints and an annotation of nodes. A create can't be
 // limited to a name.
