@@ -65,6 +65,9 @@ If something fails, or on Ctrl-C, everything is taken down: no process and no fi
   # A cluster on the better of two clouds, made by a simulated infrastructure manager
   bedplate lab up --example krake
 
+  # DPF on an OpenShift cluster, whose workers' networks move onto their DPUs one after the other
+  bedplate lab up --example dpf
+
   # OpenShift's Machine API: a Machine and a MachineSet that become instances
   bedplate lab up --example openshift-machines
 
@@ -197,6 +200,12 @@ func printLab(out io.Writer, l *lab.Lab, toolDir string, took time.Duration) err
 		fmt.Fprintf(&text, "  bedplate describe %s %s\n", describe, c.Name)
 		fmt.Fprintf(&text, "  kubectl get %s\n", list)
 		fmt.Fprintf(&text, "  kubectl --kubeconfig %s get nodes\n", c.Kubeconfig)
+	}
+	if l.DPUKubeconfig != "" {
+		fmt.Fprintf(&text, "  kubectl -n dpf-operator-system get dpfoperatorconfig,dpuservices\n")
+		fmt.Fprintf(&text, "  kubectl get nodes -L dpf.nvidia.com/network-moved\n")
+		fmt.Fprintf(&text, "  kubectl -n openshift-ovn-kubernetes get pods -o wide\n")
+		fmt.Fprintf(&text, "  kubectl --kubeconfig %s -n dpf-operator-system get pods -o wide\n", l.DPUKubeconfig)
 	}
 	if l.MachineNamespace != "" {
 		fmt.Fprintf(&text, "  kubectl -n %s get machinesets,machines\n", l.MachineNamespace)

@@ -33,6 +33,8 @@ type Lab struct {
 	MachineNamespace string `json:"machineNamespace,omitempty"` // of OpenShift's Machines
 
 	Overlay *Overlay `json:"overlay,omitempty"`
+
+	DPUKubeconfig string `json:"dpuKubeconfig,omitempty"` // of the DPU cluster's administrator
 }
 
 // Overlay is what Hydrazine has made of the example's ResourceGroups.

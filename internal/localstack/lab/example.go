@@ -46,12 +46,15 @@ type other struct {
 	tools func() []string
 	// plain: the management cluster has no Cluster API.
 	plain bool
+	// workloads: the management cluster has nodes, and Pods run on them.
+	workloads bool
 	// start ends with the first context; what continues afterwards ends with the second one.
 	start func(*run, context.Context, context.Context, *localstack.Stack) (*Lab, error)
 }
 
 // others by the names of their examples.
 var others = map[string]other{
+	DPFExample:         {tools: localstack.DPFTools, plain: true, workloads: true, start: (*run).startDPF},
 	KrakeExample:       {tools: localstack.KrakeTools, plain: true, start: (*run).startKrake},
 	"powervs":          {tools: localstack.PowerVSTools, start: (*run).startPowerVS},
 	"powervs-class":    {tools: localstack.PowerVSTools, start: (*run).startPowerVS},

@@ -70,11 +70,13 @@ func (r *run) run(ctx context.Context) error {
 		return fmt.Errorf("find this program: %w", err)
 	}
 	start := localstack.Start
-	if others[r.options.Example].plain {
+	other := others[r.options.Example]
+	if other.plain {
 		start = localstack.StartKubernetes
 	}
 	stack, err := start(starting, localstack.Config{
 		Dir: r.options.Dir, Tools: tools.Dir(r.options.Tools), Observe: r.observe, Bedplate: self,
+		Workloads: other.workloads,
 	})
 	if err != nil {
 		return because(starting, err)
