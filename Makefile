@@ -54,7 +54,7 @@ build: ## Build Bedplate's own programs. The Go tool knows best what is out of d
 	@hack/build.sh bedplate -o $(BIN)/ $(COMMANDS:%=./cmd/%)
 
 # The labs of these take minutes each: `make test-lab` runs them.
-LAB_TESTS := ^(TestLab_bringsUpAPowerVSClusterWithIgnition|TestControlPlane_aMachineThatDiesIsReplaced|TestNodes_areInitialisedAndGoWithTheirInstances|TestManager_killedAtAnyMomentLeaksAndDoublesNothing|TestKrakeManager_killedAtAnyMomentLeaksAndDoublesNothing|TestMachineController_killedAtAnyMomentLeaksAndDoublesNothing|TestNewSystem_asTheGuideSays)$$
+LAB_TESTS := ^(TestLab_bringsUpAPowerVSClusterWithIgnition|TestLab_showsADPFNodeThatFails|TestControlPlane_aMachineThatDiesIsReplaced|TestNodes_areInitialisedAndGoWithTheirInstances|TestManager_killedAtAnyMomentLeaksAndDoublesNothing|TestKrakeManager_killedAtAnyMomentLeaksAndDoublesNothing|TestMachineController_killedAtAnyMomentLeaksAndDoublesNothing|TestNewSystem_asTheGuideSays)$$
 
 # Packages wait about half of their time, so two run at a time for each processor.
 AT_A_TIME := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))

@@ -11,7 +11,6 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/bedplate/bedplate/internal/localstack"
 	"github.com/bedplate/bedplate/internal/localstack/lab"
 	"github.com/bedplate/bedplate/internal/localstack/process/processtest"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
@@ -31,7 +30,7 @@ func startLab(t *testing.T, g *WithT, example string) command {
 	t.Helper()
 	c := command{
 		t: t, g: g, dir: filepath.Join(t.TempDir(), "lab"),
-		bedplate: toolstest.Find(t, append(localstack.Tools(), "bedplate")...).Path("bedplate"),
+		bedplate: toolstest.Find(t, append(lab.Tools(example), "bedplate")...).Path("bedplate"),
 	}
 	t.Cleanup(func() { c.run("lab", "down", "--dir", c.dir) })
 	lines := strings.Split(strings.TrimSpace(c.run("lab", "up", "--dir", c.dir, "--example", example, "-o", "json")), "\n")

@@ -3,68 +3,118 @@ package lab
 import (
 	"context"
 	"net/http"
+	"os"
+	"os/exec"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
-	"github.com/bedplate/bedplate/examples"
 	"github.com/bedplate/bedplate/internal/dpf/sim/platform"
-	"github.com/bedplate/bedplate/internal/localstack"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 )
 
-var dpfConfig = client.ObjectKey{Namespace: operatorv1.Namespace, Name: operatorv1.Name}
-
-func TestDPF_thin(t *testing.T) {
+// The main job: DPF is installed, the networks of the workers with DPUs are on these, and all of that is taken back.
+func TestLab_bringsUpDPFAndTakesItBack(t *testing.T) {
+	t.Parallel()
 	g := eventual(t)
-	s, err := localstack.StartKubernetes(bounded(t), localstack.Config{
-		Dir: t.TempDir(), Tools: toolstest.Find(t, append(localstack.DPFTools(), "bedplate")...), Workloads: true,
-		Observe: func(s localstack.Step) { t.Log(s) },
-	})
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(s.Stop)
-	d, err := s.StartDPF(bounded(t))
-	g.Expect(err).NotTo(HaveOccurred())
-	state := func() (state platform.State) {
-		g.Expect(remoteAt(d.URL).Ask(context.Background(), http.MethodGet, "state", nil, &state)).To(Succeed())
-		return state
-	}
-	g.Expect(state().Changed).To(BeEmpty())
-	yaml, err := examples.Render("dpf", map[string]string{"NODE_TIMEOUT": "1m"})
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(s.Apply(bounded(t), yaml)).To(Succeed())
-	last := ""
-	g.Eventually(func() bool {
-		config := &operatorv1.DPFOperatorConfig{}
-		g.Expect(s.Client().Get(t.Context(), dpfConfig, config)).To(Succeed())
-		c := meta.FindStatusCondition(config.Status.Conditions, operatorv1.ReadyCondition)
-		if c != nil && c.Message != last {
-			last = c.Message
-			t.Log(last, config.Status.Nodes)
-		}
-		return meta.IsStatusConditionTrue(config.Status.Conditions, operatorv1.ReadyCondition)
-	}).WithTimeout(patience).Should(BeTrue())
-	t.Log(state())
-	g.Expect(s.Client().Delete(t.Context(), &operatorv1.DPFOperatorConfig{ObjectMeta: metaOf(dpfConfig)})).To(Succeed())
-	g.Eventually(func() error {
-		config := &operatorv1.DPFOperatorConfig{}
-		err := s.Client().Get(t.Context(), dpfConfig, config)
-		if err == nil {
-			c := meta.FindStatusCondition(config.Status.Conditions, operatorv1.ReadyCondition)
-			if c != nil && c.Message != last {
-				last = c.Message
-				t.Log(last)
-			}
-		}
-		return err
-	}).WithTimeout(patience).ShouldNot(Succeed())
-	t.Log(state())
+	d := startDPFLab(t, g)
+	g.Expect(d.phases()).To(Equal([]string{"ocp-worker-1 Ready", "ocp-worker-2 Ready", "ocp-worker-3 Ready"}))
+	g.Expect(d.moved()).To(ConsistOf("ocp-worker-1", "ocp-worker-2", "ocp-worker-3"))
+	g.Expect(d.changed()).To(And(
+		ContainElements("ClusterVersion version", "Deployment openshift-network-operator/network-operator", "Node ocp-worker-1",
+			"DaemonSet openshift-ovn-kubernetes/ovnkube-node-dpf", "DPU cluster: Secret dpf-operator-system/ngc"),
+		ContainElement(HavePrefix("DPU cluster: DaemonSet ")),
+		Not(ContainElement(HavePrefix("Node ocp-worker-4"))), Not(ContainElement(HavePrefix("Node ocp-worker-5")))))
+
+	g.Expect(d.management.Delete(t.Context(), d.config())).To(Succeed())
+	untilGone(g, d.management, d.config())
+	g.Eventually(d.changed).Should(BeEmpty(), "in both clusters")
+	d.down()
 }
 
-func metaOf(key client.ObjectKey) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}
+// The example's README, followed literally.
+func TestLab_showsADPFNodeThatFails(t *testing.T) {
+	t.Parallel()
+	g := eventual(t)
+	d := startDPFLab(t, g)
+	readme, err := os.ReadFile("../../examples/dpf/README.md")
+	g.Expect(err).NotTo(HaveOccurred())
+	var commands []string
+	for i, part := range strings.Split(string(readme), "```\n") {
+		if i%2 == 1 {
+			commands = append(commands, part)
+		}
+	}
+	g.Expect(commands).To(HaveLen(5))
+	variables := strings.ReplaceAll(commands[0], "~/.local/state/bedplate/lab", d.dir)
+	folder := t.TempDir()
+	run := func(text string) string {
+		t.Helper()
+		command := exec.CommandContext(bounded(t), "bash", "-ec", variables+text)
+		command.Dir = folder
+		command.Env = append(os.Environ(), "PATH="+string(toolstest.Find(t, "kubectl"))+":"+os.Getenv("PATH"))
+		out, err := command.CombinedOutput()
+		g.Expect(err).NotTo(HaveOccurred(), "%s\n%s", text, out)
+		return string(out)
+	}
+	run(commands[1])
+	g.Expect(d.changed()).To(BeEmpty())
+	run(commands[2])
+	g.Eventually(func() string { return run(commands[3]) }).Should(And(
+		ContainSubstring("ocp-worker-1 Ready"), ContainSubstring("ocp-worker-2 Failed"), ContainSubstring("ocp-worker-3 Pending")))
+	g.Expect(d.moved()).To(ConsistOf("ocp-worker-1"))
+	g.Expect(d.changed()).NotTo(ContainElement("Node ocp-worker-2"), "it is as before")
+	run(commands[4])
+	g.Eventually(d.phases).Should(Equal([]string{"ocp-worker-1 Ready", "ocp-worker-2 Ready", "ocp-worker-3 Ready"}))
+	d.down()
+}
+
+// dpfLab is a lab with DPF.
+type dpfLab struct {
+	command
+	management client.Client
+}
+
+func startDPFLab(t *testing.T, g *WithT) dpfLab {
+	t.Helper()
+	d := dpfLab{command: startLab(t, g, "dpf")}
+	d.management = clientOfFile(t, g, d.Kubeconfig)
+	g.Expect(meta.IsStatusConditionTrue(d.config().Status.Conditions, operatorv1.ReadyCondition)).To(BeTrue())
+	return d
+}
+
+func (d dpfLab) config() *operatorv1.DPFOperatorConfig {
+	config := &operatorv1.DPFOperatorConfig{ObjectMeta: metav1.ObjectMeta{Namespace: operatorv1.Namespace, Name: operatorv1.Name}}
+	d.g.Expect(client.IgnoreNotFound(d.management.Get(context.Background(), client.ObjectKeyFromObject(config), config))).To(Succeed())
+	return config
+}
+
+func (d dpfLab) phases() (all []string) {
+	for _, n := range d.config().Status.Nodes {
+		all = append(all, n.Name+" "+string(n.Phase))
+	}
+	return all
+}
+
+// moved are the nodes whose network isn't where it was.
+func (d dpfLab) moved() (names []string) {
+	nodes := &corev1.NodeList{}
+	d.g.Expect(d.management.List(context.Background(), nodes, client.HasLabels{operatorv1.NetworkMovedLabel})).To(Succeed())
+	for i := range nodes.Items {
+		names = append(names, nodes.Items[i].Name)
+	}
+	return names
+}
+
+// changed are the objects that aren't as they were before.
+func (d dpfLab) changed() []string {
+	var state platform.State
+	d.g.Expect(remoteAt(d.Simulator).Ask(context.Background(), http.MethodGet, "state", nil, &state)).To(Succeed())
+	return state.Changed
 }
