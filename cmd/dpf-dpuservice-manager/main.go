@@ -1,5 +1,5 @@
 // dpf-dpuservice-manager deploys DPUServices by Argo CD, and gives DPU clusters their chains, interfaces, pools of addresses and pull
-// secrets.
+// secrets. Services and chains are two components: each has its processes, which know nothing of the other's.
 package main
 
 import (
@@ -21,12 +21,21 @@ import (
 	"github.com/bedplate/bedplate/internal/manager"
 )
 
-const defaultNamespace = "dpf-operator-system"
+const (
+	defaultNamespace = "dpf-operator-system"
+	// name of the lease, where services are run.
+	name = "dpf-dpuservice-manager"
+	// chainsName is that of chains alone: one leads beside the one that leads services.
+	chainsName = "dpf-servicefunctionchain-manager"
+
+	services, chains = "services", "chains"
+)
 
 // flags are those that only this manager has.
 type flags struct {
-	namespace string
-	egress    egress.Flags
+	controllers string
+	namespace   string
+	egress      egress.Flags
 }
 
 func main() {
@@ -39,8 +48,10 @@ func main() {
 
 func newCommand() (*cobra.Command, *flags) {
 	f := &flags{}
-	command := manager.Command("dpf-dpuservice-manager",
+	command := manager.Command(name,
 		"Services on DPUs: their Applications, chains, interfaces and pools of addresses", f.run)
+	command.Flags().StringVar(&f.controllers, "controllers", "",
+		`Which controllers run: "services", with pull secrets, or "chains", with interfaces and pools. Without it all do.`)
 	command.Flags().StringVar(&f.namespace, "argocd-namespace", defaultNamespace,
 		"Namespace of Argo CD's Applications, projects and cluster Secrets.")
 	f.egress.Add(command.Flags())
@@ -49,6 +60,9 @@ func newCommand() (*cobra.Command, *flags) {
 
 // read the flags. DPU clusters are Services of this cluster: its own ranges aren't refused, as they are where tenants write the Secrets.
 func (f *flags) read() (egress.Policy, error) {
+	if f.controllers != "" && f.controllers != services && f.controllers != chains {
+		return egress.Policy{}, fmt.Errorf("--controllers %q: choose %s or %s", f.controllers, services, chains)
+	}
 	if problems := validation.IsDNS1123Label(f.namespace); len(problems) > 0 {
 		return egress.Policy{}, fmt.Errorf("--argocd-namespace %q: %s", f.namespace, problems[0])
 	}
@@ -65,20 +79,36 @@ func (f *flags) run(ctx context.Context, options *manager.Options) error {
 	if err := builder.AddToScheme(scheme); err != nil {
 		return fmt.Errorf("build the scheme: %w", err)
 	}
+	if f.controllers == chains {
+		options.Name = chainsName
+	}
 	mgr, err := options.New(scheme)
 	if err != nil {
 		return err
 	}
-	clusters, err := dpucluster.Setup(mgr, dpucluster.Config{Scheme: scheme, Cached: dpuset.Cached(), Egress: policy}, options.Controller())
-	if err != nil {
-		return err
-	}
-	services := dpuservice.Config{Namespace: f.namespace, Clusters: clusters, Poll: options.Poll}
-	if err := dpuservice.Setup(mgr, services, options.Controller()); err != nil {
-		return err
-	}
-	if err := dpuset.Setup(mgr, dpuset.Config{Clusters: clusters, Poll: options.Poll}, options.Controller()); err != nil {
+	if err := f.setup(mgr, scheme, policy, options); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
+}
+
+func (f *flags) setup(mgr ctrl.Manager, scheme *runtime.Scheme, policy egress.Policy, options *manager.Options) error {
+	config := dpucluster.Config{Scheme: scheme, Egress: policy}
+	if f.controllers != services {
+		config.Cached = dpuset.Cached()
+	}
+	clusters, err := dpucluster.Setup(mgr, config, options.Controller())
+	if err != nil {
+		return err
+	}
+	if f.controllers != chains {
+		config := dpuservice.Config{Namespace: f.namespace, Clusters: clusters, Poll: options.Poll}
+		if err := dpuservice.Setup(mgr, config, options.Controller()); err != nil {
+			return err
+		}
+	}
+	if f.controllers == services {
+		return nil
+	}
+	return dpuset.Setup(mgr, dpuset.Config{Clusters: clusters, Poll: options.Poll}, options.Controller())
 }

@@ -10,6 +10,7 @@ import (
 func TestFlags_thatMakeNoSenseAreRefused(t *testing.T) {
 	t.Parallel()
 	for flag, says := range map[string]string{
+		"--controllers=all":         `--controllers "all": choose services or chains`,
 		"--argocd-namespace=a/b":    `--argocd-namespace "a/b"`,
 		"--allowed-endpoints=a b":   "--allowed-endpoints",
 		"--poll-interval=often":     "invalid argument",

@@ -111,6 +111,24 @@ func TestRender_imagesAreThoseOfTheUserAsWritten(t *testing.T) {
 	}
 }
 
+// Services and chains are one program: with one lease or one role, an override of one image would be one of both.
+func TestRender_servicesAndChainsAreIndependent(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	all := render(g, configuration())
+	for name, want := range map[string][2]string{
+		"dpf-dpuservice-controller":           {"--controllers=services", "dpf-dpuservice-manager"},
+		"dpf-servicefunctionchain-controller": {"--controllers=chains", "dpf-servicefunctionchain-manager"},
+	} {
+		containers, _, _ := unstructured.NestedSlice(find(all, "Deployment", name).Object, "spec", "template", "spec", "containers")
+		g.Expect(containers[0].(map[string]any)["args"]).To(ContainElement(want[0]))
+		for _, kind := range []string{"ClusterRoleBinding", "RoleBinding"} {
+			role, _, _ := unstructured.NestedString(find(all, kind, name).Object, "roleRef", "name")
+			g.Expect(role).To(Equal(want[1]), kind)
+		}
+	}
+}
+
 func TestTable_hasEveryKeyAndTheyAreRendered(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

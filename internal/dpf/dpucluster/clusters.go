@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
@@ -44,6 +45,11 @@ var kubeconfigs = client.MatchingLabels{componentLabel: component, projectLabel:
 func SecretLabels(name string) map[string]string {
 	return map[string]string{componentLabel: component, projectLabel: project, NameLabel: name}
 }
+
+// SecretName of the kubeconfig of a cluster.
+func SecretName(name string) string { return name + "-" + component }
+
+var tenantControlPlane = schema.GroupVersionKind{Group: "kamaji.clastix.io", Version: "v1alpha1", Kind: "TenantControlPlane"}
 
 // DefaultProbeInterval is how often a cluster is asked whether it is there.
 const DefaultProbeInterval = 10 * time.Second
@@ -98,7 +104,7 @@ type Clusters struct {
 
 var errNew = errors.New("it isn't connected yet")
 
-// All clusters, in the order of their names. Of two Secrets that claim one name, the first counts.
+// All clusters, in the order of their names. Of two Secrets that claim one name, the first counts. One that is refused isn't a cluster.
 func (c *Clusters) All(ctx context.Context) ([]Cluster, error) {
 	secrets := &metav1.PartialObjectMetadataList{}
 	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
@@ -117,17 +123,38 @@ func (c *Clusters) All(ctx context.Context) ([]Cluster, error) {
 		if all[name] || name.Name == "" || secret.DeletionTimestamp != nil {
 			continue
 		}
+		m := c.members[client.ObjectKeyFromObject(&secret)]
+		if m != nil && m.refused {
+			continue
+		}
 		all[name] = true
 		cluster := Cluster{Name: name, Labels: secret.Labels, Err: errNew}
-		if m := c.members[client.ObjectKeyFromObject(&secret)]; m != nil && m.name == name {
+		if m != nil && m.name == name {
 			cluster.Access, cluster.Client, cluster.Err = m.state()
 		}
 		clusters = append(clusters, cluster)
 	}
+	sort(clusters)
+	return clusters, nil
+}
+
+func sort(clusters []Cluster) {
 	slices.SortFunc(clusters, func(a, b Cluster) int {
 		return cmp.Or(cmp.Compare(a.Name.Namespace, b.Name.Namespace), cmp.Compare(a.Name.Name, b.Name.Name))
 	})
-	return clusters, nil
+}
+
+// Refused are those that Secrets with Kamaji's labels claim, but no TenantControlPlane. They are for people to see, and get nothing.
+func (c *Clusters) Refused() (clusters []Cluster) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range c.members {
+		if m.refused {
+			clusters = append(clusters, Cluster{Name: m.name, Err: m.err})
+		}
+	}
+	sort(clusters)
+	return clusters
 }
 
 // Matching are those with certain labels: all, without a selector.

@@ -22,6 +22,7 @@ import (
 
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/dpucluster"
+	"github.com/bedplate/bedplate/internal/dpf/sim/kamaji"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -49,6 +50,7 @@ func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{WithT: NewWithT(t), t: t, namespace: testenv.Namespace(t), host: testenv.Client(t), seen: map[string]int{}}
 	f.SetDefaultEventuallyTimeout(timeout)
+	kamaji.Install(t, testenv.Config(t))
 	mgr, err := ctrl.NewManager(testenv.Config(t), ctrl.Options{
 		Scheme: testenv.Scheme(t), Metrics: metricsserver.Options{BindAddress: "0"},
 		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
@@ -92,12 +94,7 @@ func (f *fixture) saw(name string) int {
 // add the kubeconfig of a cluster, as Kamaji does.
 func (f *fixture) add(name string, kubeconfig []byte) *corev1.Secret {
 	f.t.Helper()
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name + "-admin-kubeconfig", Labels: dpucluster.SecretLabels(name)},
-		Data:       map[string][]byte{dpucluster.KubeconfigKey: kubeconfig},
-	}
-	f.Expect(f.host.Create(f.t.Context(), secret)).To(Succeed())
-	return secret
+	return kamaji.Kubeconfig(f.t, f.host, f.namespace, name, kubeconfig)
 }
 
 // one cluster; nil if it isn't known.
@@ -236,4 +233,51 @@ func TestClusters_thatDontAnswerHoldUpNobody(t *testing.T) {
 	dpu.Stop()
 	f.Eventually(f.err("a")).Should(MatchError(ContainSubstring("can't be called: dial: connect: connection refused")))
 	f.Expect(f.err("b")()).NotTo(HaveOccurred())
+}
+
+// Who may create Secrets in some namespace gets no pull secrets by Kamaji's labels: its TenantControlPlane has to be the controller. Such a
+// Secret is seen, and holds up nobody.
+func TestClusters_areOnlyThoseOfTenantControlPlanes(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	mine := f.add("mine", hosts(t))
+	owner := *metav1.GetControllerOf(mine)
+	forge := func(cluster, name string, change func(*metav1.OwnerReference)) *corev1.Secret {
+		forged := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name, Labels: dpucluster.SecretLabels(cluster)}, Data: mine.Data,
+		}
+		if change != nil {
+			reference := owner
+			change(&reference)
+			forged.OwnerReferences = []metav1.OwnerReference{reference}
+		}
+		f.Expect(f.host.Create(t.Context(), forged)).To(Succeed())
+		return forged
+	}
+	forge("none", "none-admin-kubeconfig", nil)
+	forge("gone", "gone-admin-kubeconfig", func(o *metav1.OwnerReference) { o.Name = "gone" })
+	forge("other-kind", "other-kind-admin-kubeconfig", func(o *metav1.OwnerReference) { o.Name, o.Kind = "other-kind", "Deployment" })
+	forge("no-controller", "no-controller-admin-kubeconfig", func(o *metav1.OwnerReference) { o.Name, o.Controller = "no-controller", nil })
+	forge("mine", "a-second", func(*metav1.OwnerReference) {}) // and it comes first
+	old := f.add("uid", hosts(t))
+	old.OwnerReferences[0].UID = "another"
+	f.Expect(f.host.Update(t.Context(), old)).To(Succeed())
+
+	f.Eventually(func() (names []string) {
+		for _, c := range f.clusters.Refused() {
+			f.Expect(c.Access).To(BeNil())
+			f.Expect(c.Err).To(MatchError(ContainSubstring("isn't the one that TenantControlPlane " + c.Name.String() + " controls: delete it")))
+			names = append(names, c.Name.Name)
+		}
+		return names
+	}).Should(Equal([]string{"gone", "mine", "no-controller", "none", "other-kind", "uid"}))
+	all, err := f.clusters.All(t.Context())
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(all).To(HaveLen(1), "%v", all)
+	f.Eventually(f.err("mine")).Should(Succeed())
+
+	old.OwnerReferences[0].UID = types.UID(kamaji.UID(t, f.host, f.namespace, "uid"))
+	f.Expect(f.host.Update(t.Context(), old)).To(Succeed())
+	f.Eventually(func() *dpucluster.Cluster { return f.one("uid") }).ShouldNot(BeNil(), "it is corrected")
+	f.Eventually(f.err("uid")).Should(Succeed())
 }

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -20,6 +22,7 @@ import (
 )
 
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=kamaji.clastix.io,resources=tenantcontrolplanes,verbs=get
 
 // Setup registers the controller of the clusters' connections.
 func Setup(mgr ctrl.Manager, config Config, options controller.Options) (*Clusters, error) {
@@ -72,14 +75,51 @@ func (c *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		c.replace(ctx, req.NamespacedName, nil)
 		return ctrl.Result{}, nil
 	}
+	refusal, err := c.refusal(ctx, secret)
+	if err != nil {
+		return ctrl.Result{}, err // likewise
+	}
+	now := c.member(req.NamespacedName)
+	if refusal != nil { // nothing tells when its owner comes
+		if now == nil || !now.refused || now.err.Error() != refusal.Error() {
+			refused := newMember(c, nameOf(secret), nil, nil, refusal)
+			refused.refused = true
+			c.replace(ctx, req.NamespacedName, refused)
+		}
+		return ctrl.Result{RequeueAfter: c.config.ProbeInterval}, nil
+	}
 	data := secret.Data[KubeconfigKey]
-	if now := c.member(req.NamespacedName); now != nil && bytes.Equal(now.kubeconfig, data) && now.name == nameOf(secret) {
+	if now != nil && !now.refused && bytes.Equal(now.kubeconfig, data) && now.name == nameOf(secret) {
 		c.notify(Event{Cluster: now.name}) // its labels may have changed
 		return ctrl.Result{}, nil
 	}
 	access, err := read(data)
 	c.replace(ctx, req.NamespacedName, newMember(c, nameOf(secret), data, access, err))
 	return ctrl.Result{}, nil
+}
+
+// refusal says why a Secret isn't Kamaji's. Labels prove nothing: who may create Secrets could name a cluster of their own by them, and would
+// get pull secrets and the values of charts. What Kamaji writes is named after the TenantControlPlane, so that there can be one only, and
+// has it as controller.
+func (c *Clusters) refusal(ctx context.Context, secret *corev1.Secret) (refusal, _ error) {
+	name, owner := nameOf(secret), metav1.GetControllerOf(secret)
+	foreign := fmt.Errorf("Secret %s has Kamaji's labels, but isn't the one that TenantControlPlane %s controls: delete it",
+		client.ObjectKeyFromObject(secret), name)
+	kind := tenantControlPlane
+	if owner == nil || owner.APIVersion != kind.GroupVersion().String() || owner.Kind != kind.Kind || owner.Name != name.Name ||
+		secret.Name != SecretName(name.Name) {
+		return foreign, nil
+	}
+	tenant := &metav1.PartialObjectMetadata{}
+	tenant.SetGroupVersionKind(kind)
+	err := c.live.Get(ctx, name, tenant)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || err == nil && tenant.UID != owner.UID {
+		return foreign, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the owner of a kubeconfig: %w", err)
+	}
+	return nil, nil
 }
 
 func read(data []byte) (*rest.Config, error) {

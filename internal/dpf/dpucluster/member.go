@@ -39,6 +39,8 @@ type member struct {
 	kubeconfig []byte
 	access     *rest.Config
 	end        context.CancelFunc
+	// refused: the Secret isn't Kamaji's, as err says.
+	refused bool
 	// doubt asks for a probe at once.
 	doubt chan struct{}
 

@@ -30,6 +30,7 @@ import (
 	"github.com/bedplate/bedplate/internal/dpf/dpucluster"
 	"github.com/bedplate/bedplate/internal/dpf/dpuservice"
 	"github.com/bedplate/bedplate/internal/dpf/sim/argo"
+	"github.com/bedplate/bedplate/internal/dpf/sim/kamaji"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -49,6 +50,7 @@ func newFixture(t *testing.T, more ...string) *fixture {
 	f := &fixture{WithT: NewWithT(t), t: t, argo: testenv.Namespace(t), users: testenv.Namespace(t), Client: testenv.Client(t)}
 	f.SetDefaultEventuallyTimeout(time.Minute)
 	installArgo(t)
+	kamaji.Install(t, testenv.Config(t))
 	namespaces := map[string]cache.Config{f.argo: {}, f.users: {}}
 	for _, namespace := range more {
 		namespaces[namespace] = cache.Config{}
@@ -110,12 +112,7 @@ func deployed(name string, r argo.Release) *unstructured.Unstructured {
 // cluster whose kubeconfig is written as Kamaji does.
 func (f *fixture) cluster(name string, kubeconfig []byte) *corev1.Secret {
 	f.t.Helper()
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.users, Name: name + "-admin-kubeconfig", Labels: dpucluster.SecretLabels(name)},
-		Data:       map[string][]byte{dpucluster.KubeconfigKey: kubeconfig},
-	}
-	f.Expect(f.Create(f.t.Context(), secret)).To(Succeed())
-	return secret
+	return kamaji.Kubeconfig(f.t, f.Client, f.users, name, kubeconfig)
 }
 
 // itself is a kubeconfig of the host cluster: most tests need no DPU cluster of their own.

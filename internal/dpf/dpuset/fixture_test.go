@@ -23,6 +23,7 @@ import (
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/dpucluster"
 	"github.com/bedplate/bedplate/internal/dpf/dpuset"
+	"github.com/bedplate/bedplate/internal/dpf/sim/kamaji"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -66,6 +67,7 @@ func (f *fixture) run(config *rest.Config, setup func(ctrl.Manager) error) {
 // host runs the controllers of the host cluster.
 func host(t *testing.T) *fixture {
 	t.Helper()
+	kamaji.Install(t, testenv.Config(t))
 	f := newFixture(t, testenv.Client(t))
 	f.run(testenv.Config(t), func(mgr ctrl.Manager) error {
 		clusters, err := dpucluster.Setup(mgr, dpucluster.Config{
@@ -81,12 +83,9 @@ func host(t *testing.T) *fixture {
 
 func (f *fixture) cluster(name, place string, kubeconfig []byte) *corev1.Secret {
 	f.t.Helper()
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name, Labels: dpucluster.SecretLabels(name)},
-		Data:       map[string][]byte{dpucluster.KubeconfigKey: kubeconfig},
-	}
+	secret := kamaji.Kubeconfig(f.t, f.Client, f.namespace, name, kubeconfig)
 	secret.Labels["place"] = place
-	f.Expect(f.Create(f.t.Context(), secret)).To(Succeed())
+	f.Expect(f.Update(f.t.Context(), secret)).To(Succeed())
 	return secret
 }
 

@@ -52,6 +52,7 @@ type fixture struct {
 
 	missing  preflight.Report
 	clusters []dpucluster.Cluster
+	refused  []dpucluster.Cluster
 	network  *network
 	events   *events.FakeRecorder
 	// writes are what the operator has written. At killAt it is killed, before the write or after it.
@@ -148,6 +149,7 @@ func (f *fixture) start() {
 		Client: writer, Live: f.WithWatch, Network: f.network, Events: f.events, Clock: clock.RealClock{}, Poll: time.Hour,
 		Release:  components.Release{Registry: "ghcr.io/bedplate", Charts: components.DefaultCharts, Version: "v1.2.3"},
 		Clusters: func(context.Context) ([]dpucluster.Cluster, error) { return f.clusters, nil },
+		Refused:  func() []dpucluster.Cluster { return f.refused },
 		Check: func(context.Context, *operatorv1.DPFOperatorConfig, []preflight.DPUCluster) preflight.Report {
 			return f.missing
 		},

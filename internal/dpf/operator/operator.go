@@ -31,6 +31,8 @@ type Reconciler struct {
 	Check func(context.Context, *operatorv1.DPFOperatorConfig, []preflight.DPUCluster) preflight.Report
 	// Clusters are all DPU clusters, as they are now.
 	Clusters func(context.Context) ([]dpucluster.Cluster, error)
+	// Refused are those that others than Kamaji claim.
+	Refused func() []dpucluster.Cluster
 	// Network moves that of the workers.
 	Network Network
 	// Release says where images and charts are.
@@ -150,10 +152,15 @@ func (w *round) lookAtClusters(ctx context.Context) {
 	}
 	w.clusters, w.config.Status.DPUClusters = all, nil
 	var silent []string
-	for _, cluster := range all[:min(len(all), maxClusters)] {
+	for i, cluster := range slices.Concat(all, w.Refused()) {
+		if i == maxClusters {
+			break
+		}
 		status := operatorv1.DPUClusterStatus{Namespace: cluster.Name.Namespace, Name: cluster.Name.Name, Reachable: cluster.Err == nil}
 		if cluster.Err != nil {
 			status.Message = shorten(cluster.Err.Error(), maxClusterMessage)
+		}
+		if cluster.Err != nil && i < len(all) { // one that is refused holds up nothing
 			silent = append(silent, cluster.Name.String()+": "+status.Message)
 		}
 		w.config.Status.DPUClusters = append(w.config.Status.DPUClusters, status)

@@ -10,9 +10,11 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
+	"github.com/bedplate/bedplate/internal/dpf/dpucluster"
 	"github.com/bedplate/bedplate/internal/dpf/preflight"
 )
 
@@ -99,6 +101,19 @@ func TestReconcile_oneDPUClusterDown(t *testing.T) {
 	f.clusters = f.clusters[:1]
 	f.settle()
 	f.Expect(f.condition(operatorv1.ReadyCondition)).To(success)
+}
+
+// A Secret that only looks like a kubeconfig is told about, and holds up nobody: it gets no pull secrets, so that a deletion has none to
+// remove.
+func TestReconcile_aDPUClusterThatIsRefused(t *testing.T) {
+	f := newFixture(t)
+	f.refused = []dpucluster.Cluster{{Name: types.NamespacedName{Namespace: "users", Name: "x"}, Err: errors.New("delete it")}}
+	f.create()
+	f.settle()
+	f.Expect(f.config().Status.DPUClusters).To(ConsistOf(operatorv1.DPUClusterStatus{Namespace: "dpus", Name: "a", Reachable: true},
+		operatorv1.DPUClusterStatus{Namespace: "users", Name: "x", Message: "delete it"}))
+	f.Expect(f.condition(operatorv1.ReadyCondition)).To(success)
+	f.delete()
 }
 
 // Once the network is being moved, nothing that is missing by then stops it halfway.
