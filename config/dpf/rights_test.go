@@ -98,7 +98,7 @@ func networkMoves(t *testing.T, config *rest.Config) {
 	until := func() {
 		g.Eventually(func() string {
 			others(g, admin)
-			result, err := move.Reconcile(t.Context(), c)
+			result, err := move.Reconcile(t.Context(), c, time.Now())
 			g.Expect(err).NotTo(HaveOccurred())
 			if result.Done {
 				return "done"

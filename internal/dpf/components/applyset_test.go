@@ -88,7 +88,7 @@ func (f *fixture) remove() {
 		f.Expect(err).NotTo(HaveOccurred())
 		f.releaseClaim()
 		return f.members()
-	}).Should(BeEmpty())
+	}, "1m").Should(BeEmpty())
 }
 
 func (f *fixture) apply(w *writes, wanted []*unstructured.Unstructured) (components.State, error) {

@@ -146,7 +146,7 @@ func (m Move) writeCopies(ctx context.Context, o *observation) error {
 			}
 			continue
 		}
-		if existing.GetLabels()[managedBy] != manager {
+		if !isOurs(existing) {
 			return fmt.Errorf("%s/%s exists and isn't ours: rename or delete it", wanted.GetNamespace(), wanted.GetName())
 		}
 		if existing.GetAnnotations()[hashAnnotation] == wanted.GetAnnotations()[hashAnnotation] {
@@ -160,10 +160,12 @@ func (m Move) writeCopies(ctx context.Context, o *observation) error {
 	return nil
 }
 
+func isOurs(object client.Object) bool { return object.GetLabels()[managedBy] == manager }
+
 // deleteCopies, the DaemonSet first: its Pods read the others.
 func (m Move) deleteCopies(ctx context.Context, o *observation) error {
 	for _, existing := range o.existing {
-		if existing.GetLabels()[managedBy] != manager {
+		if !isOurs(existing) {
 			continue
 		}
 		uid := existing.GetUID()

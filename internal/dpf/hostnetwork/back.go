@@ -67,7 +67,7 @@ func (d *decision) clusterBack() {
 // rollBack a node. It waits for Pods no longer than for those of the move: a kubelet that is dead holds up nothing.
 func (d *decision) rollBack(name string, node Node) {
 	record := d.s.Nodes[name]
-	late := d.f.Now.Sub(record.Since.Time) > d.f.Timeout
+	late := d.late(record)
 	switch {
 	case node.Moved && (node.Preconfigured || !node.Tainted):
 		d.doTo(name, Unswitch)

@@ -50,7 +50,7 @@ func TestMove_writesUnderALockEverywhere(t *testing.T) {
 			w.settle()
 			move := w.move()
 			move.Client = r
-			result, err := move.Reconcile(t.Context(), w.config)
+			result, err := move.Reconcile(t.Context(), w.config, w.awake)
 			if err != nil {
 				w.g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
 				continue

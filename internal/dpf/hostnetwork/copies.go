@@ -207,7 +207,9 @@ func tolerations(before []corev1.Toleration, taints []corev1.Taint, existing *ap
 	add(corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute})
 	var keys []string
 	for _, taint := range taints {
-		if taint.Effect == corev1.TaintEffectNoSchedule && !isOurTaint(taint) {
+		// Kubernetes' own, as of a node that is cordoned, every DaemonSet tolerates: the next one would restart the Pods of all nodes.
+		kubernetes := strings.HasPrefix(taint.Key, "node.kubernetes.io/")
+		if taint.Effect == corev1.TaintEffectNoSchedule && !isOurTaint(taint) && !kubernetes {
 			keys = append(keys, taint.Key)
 		}
 	}

@@ -23,9 +23,13 @@ type Decision struct {
 // Decide the next steps. It calls, writes and waits for nothing, so that a plan is made of the same decisions.
 func Decide(f Facts, s journal.State) Decision {
 	d := &decision{f: f, s: s, Decision: Decision{Says: map[string]string{}}}
-	if f.Want && !returning(s.Cluster) {
+	switch original := s.Cluster.Override; {
+	case original != nil && f.VersionUID != "" && original.UID != f.VersionUID: // such as from a backup
+		d.Problem = "the journal is of another cluster, and its originals aren't of this one: delete the ConfigMaps with the label " +
+			journal.Label + " in openshift-ovn-kubernetes"
+	case f.Want && !returning(s.Cluster):
 		d.forward()
-	} else {
+	default:
 		d.back()
 	}
 	return d.Decision
@@ -56,10 +60,22 @@ func (d *decision) enter(node string, phase operatorv1.NodePhase, message string
 func (d *decision) forward() {
 	mayBegin := d.cluster()
 	ready := true
+	listed, busy := d.listed(), d.busy()
 	for _, name := range bySequence(d.s) {
-		d.node(name)
-		phase := d.s.Nodes[name].Phase
-		ready = ready && (phase == operatorv1.NodeReady || phase == operatorv1.NodeRestored)
+		record := d.s.Nodes[name]
+		// The provisioners take from a node that isn't listed any more what they gave it: it can't stay where it is.
+		leaves := !listed[name] && !record.Untouched() && record.Phase != operatorv1.NodeRollingBack && d.f.Nodes[name].UID == record.UID
+		switch {
+		case !leaves:
+			d.node(name)
+		case record.Phase == operatorv1.NodeReady && busy >= d.f.MaxUnavailable:
+			d.Says[name] = "it has no entry in hosts any more, and waits for its turn to get its network back"
+		default:
+			busy++
+			d.enter(name, operatorv1.NodeRollingBack, "")
+		}
+		ready = ready && (record.Phase == operatorv1.NodeReady && listed[name] || record.Phase == operatorv1.NodeRestored ||
+			record.Phase == operatorv1.NodeFailed && !listed[name])
 	}
 	if mayBegin {
 		ready = d.begin() && ready
@@ -68,15 +84,30 @@ func (d *decision) forward() {
 	d.Done = mayBegin && ready && len(d.Steps) == 0
 }
 
-// unlisted nodes have a DPU that the spec says nothing of. It says whether there is none.
-func (d *decision) unlisted() bool {
+func (d *decision) listed() map[string]bool {
 	listed := map[string]bool{}
 	for _, host := range d.f.Hosts {
 		listed[string(host.HostClusterNodeName)] = true
 	}
+	return listed
+}
+
+// busy is how many nodes are on their way, there or back.
+func (d *decision) busy() (busy int) {
+	for _, record := range d.s.Nodes {
+		if !record.Untouched() && record.Phase != operatorv1.NodeReady {
+			busy++
+		}
+	}
+	return busy
+}
+
+// unlisted nodes have a DPU that the spec says nothing of. It says whether there is none.
+func (d *decision) unlisted() bool {
+	listed := d.listed()
 	var missing []string
 	for name, node := range d.f.Nodes {
-		if _, recorded := d.s.Nodes[name]; node.DPU && !recorded && !listed[name] {
+		if record, recorded := d.s.Nodes[name]; node.DPU && (!recorded || record.Untouched()) && !listed[name] {
 			d.Says[name] = "it has a DPU, but no entry in hosts: add one"
 			missing = append(missing, name)
 		}
@@ -123,12 +154,11 @@ func (d *decision) cluster() bool {
 
 // begin as many nodes as may be moved at a time. It says whether there is none left that could be.
 func (d *decision) begin() bool {
-	busy, next := 0, 0
+	busy, listed := d.busy(), d.listed()
 	for name, record := range d.s.Nodes {
-		next = max(next, record.Sequence)
 		if record.Phase == operatorv1.NodeFailed && record.Generation == d.f.Generation {
 			d.Problem = fmt.Sprintf("node %s failed: %s. Correct that, and change the spec: no other node is begun before", name, record.Message)
-		} else if !record.Untouched() && record.Phase != operatorv1.NodeReady {
+		} else if record.Phase == operatorv1.NodeReady && !listed[name] { // it is going to be
 			busy++
 		}
 	}
@@ -207,7 +237,7 @@ func (d *decision) node(name string) {
 		return
 	}
 	goesOn := len(d.Steps) > steps && d.Steps[steps].Action == Enter
-	if !goesOn && d.f.Now.Sub(record.Since.Time) > d.f.Timeout {
+	if !goesOn && d.late(record) {
 		why := d.Says[name]
 		if why == "" {
 			why = "others undo what is done"
@@ -215,6 +245,15 @@ func (d *decision) node(name string) {
 		d.Steps = d.Steps[:steps]
 		d.enter(name, operatorv1.NodeRollingBack, fmt.Sprintf("%s for longer than %s: %s", record.Phase, d.f.Timeout, why))
 	}
+}
+
+// late says that a node has been in its phase for too long, while it was looked after.
+func (d *decision) late(record journal.Node) bool {
+	since := record.Since.Time
+	if d.f.Awake.After(since) {
+		since = d.f.Awake
+	}
+	return d.f.Now.Sub(since) > d.f.Timeout
 }
 
 func (d *decision) isolate(name string, node Node) {

@@ -130,6 +130,7 @@ func TestCopies_areEditedInAllTheirPlacesAndLeaveTheSourcesAlone(t *testing.T) {
 	src := source()
 	taints := []corev1.Taint{
 		{Key: "tenant", Effect: "NoSchedule"}, notReady, {Key: "soft", Effect: "PreferNoSchedule"}, {Key: "infra", Effect: "NoSchedule"},
+		{Key: corev1.TaintNodeUnschedulable, Effect: "NoSchedule"}, {Key: corev1.TaintNodeNotReady, Effect: "NoSchedule"},
 	}
 	network := &operatorv1.HostNetworkConfiguration{HostPF0VF0: "enp23s0f0v0"}
 	all, err := copies(src, network, "localhost:5000/my-ovn:v1", taints)

@@ -63,11 +63,12 @@ type Result struct {
 }
 
 // Reconcile takes the next steps: to the DPUs, or back where the configuration is being deleted or has no hostNetworkConfiguration. A
-// conflict is returned as such: another client has written, and the step is decided once more.
-func (m Move) Reconcile(ctx context.Context, config *operatorv1.DPFOperatorConfig) (Result, error) {
+// conflict is returned as such: another client has written, and the step is decided once more. Awake is since when the network is looked
+// after: a node isn't late because of a time in which that was paused, or in which no operator ran.
+func (m Move) Reconcile(ctx context.Context, config *operatorv1.DPFOperatorConfig, awake time.Time) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, callsTimeout)
 	defer cancel()
-	o, err := m.observe(ctx, config)
+	o, err := m.observe(ctx, config, awake)
 	if err != nil {
 		return Result{}, err
 	}
@@ -93,7 +94,7 @@ func (m Move) Reconcile(ctx context.Context, config *operatorv1.DPFOperatorConfi
 func (m Move) Plan(ctx context.Context, config *operatorv1.DPFOperatorConfig) (steps []Step, problem string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callsTimeout)
 	defer cancel()
-	o, err := m.observe(ctx, config)
+	o, err := m.observe(ctx, config, m.Now())
 	if err != nil {
 		return nil, "", err
 	}
@@ -127,6 +128,9 @@ func (m Move) Left(ctx context.Context) (left []string, err error) {
 	}
 	if c.Override != nil && !c.Override.Restored {
 		left = append(left, "the entry of the network operator in the overrides of ClusterVersion version")
+	}
+	if len(left) == 0 && !state.Empty() {
+		left = []string{"the journal of the network"}
 	}
 	return left, nil
 }

@@ -3,6 +3,8 @@ package hostnetwork
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -56,13 +58,13 @@ func get[T client.Object](ctx context.Context, c client.Reader, object T, namesp
 	return object, nil
 }
 
-func (m Move) observe(ctx context.Context, config *operatorv1.DPFOperatorConfig) (*observation, error) {
+func (m Move) observe(ctx context.Context, config *operatorv1.DPFOperatorConfig, awake time.Time) (*observation, error) {
 	j, err := journal.Load(ctx, m.Uncached, m.Client, ovnNamespace)
 	if err != nil {
 		return nil, err
 	}
 	o := &observation{journal: j, Facts: Facts{
-		Now: m.Now(), Generation: config.Generation, MaxUnavailable: 1, Timeout: defaultTimeout, Nodes: map[string]Node{},
+		Now: m.Now(), Awake: awake, Generation: config.Generation, MaxUnavailable: 1, Timeout: defaultTimeout, Nodes: map[string]Node{},
 	}}
 	if network := config.Spec.HostNetworkConfiguration; network != nil {
 		o.Want, o.Hosts, o.MaxUnavailable = config.DeletionTimestamp.IsZero(), network.Hosts, max(1, int(network.MaxUnavailable))
@@ -133,7 +135,7 @@ func (o *observation) lookAtCopies(ctx context.Context, c client.Reader) error {
 			o.existing = append(o.existing, m)
 		}
 	}
-	o.CopiesPresent = len(o.existing) > 0
+	o.CopiesPresent = slices.ContainsFunc(o.existing, isOurs) // others stay: to wait for them would be for ever
 	return nil
 }
 

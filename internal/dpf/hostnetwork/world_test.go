@@ -199,6 +199,7 @@ type world struct {
 	t       *testing.T
 	g       *WithT
 	now     time.Time
+	awake   time.Time
 	config  *operatorv1.DPFOperatorConfig
 	dpuSide func(operatorv1.Host) (hostnetwork.Readiness, error)
 	broken  map[string]bool // nodes on which the Pods of the copy don't get ready
@@ -281,7 +282,7 @@ func (w *world) move() hostnetwork.Move {
 
 func (w *world) reconcile() (hostnetwork.Result, error) {
 	w.between()
-	return w.move().Reconcile(w.t.Context(), w.config)
+	return w.move().Reconcile(w.t.Context(), w.config, w.awake)
 }
 
 // until the result is as it should be; errors are tried again, as a controller does.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,6 +32,9 @@ func (w *round) delete(ctx context.Context) (gone bool, _ error) {
 	}
 	for _, step := range steps {
 		kind, left, err := step(ctx)
+		if apierrors.IsConflict(err) {
+			return false, err
+		}
 		if err != nil {
 			w.failed(kind, err)
 			return false, err
@@ -81,7 +85,8 @@ func (w *round) unmirror(ctx context.Context) (left []string) {
 			err = dpuservice.RemovePullSecrets(ctx, cluster.Client)
 		}
 		if err != nil {
-			left = append(left, fmt.Sprintf("the pull secrets in DPU cluster %s: %v", cluster.Name, err))
+			left = append(left, fmt.Sprintf("the pull secrets in DPU cluster %s: %v: the annotation %s=true leaves them there",
+				cluster.Name, err, operatorv1.AbandonAnnotation))
 		}
 	}
 	return left

@@ -68,6 +68,8 @@ type network struct {
 	*fixture
 	moved int
 	begun string // what was there when it began
+	err   error
+	awake time.Time
 }
 
 func (n *network) Left(context.Context) ([]string, error) {
@@ -77,7 +79,10 @@ func (n *network) Left(context.Context) ([]string, error) {
 	return []string{fmt.Sprintf("%d steps of the network", n.moved)}, nil
 }
 
-func (n *network) Reconcile(_ context.Context, config *operatorv1.DPFOperatorConfig) (r hostnetwork.Result, err error) {
+func (n *network) Reconcile(_ context.Context, config *operatorv1.DPFOperatorConfig, awake time.Time) (r hostnetwork.Result, err error) {
+	if n.awake = awake; n.err != nil {
+		return r, n.err
+	}
 	const steps = 3
 	wanted := config.Spec.HostNetworkConfiguration != nil && config.DeletionTimestamp.IsZero()
 	write := func(by int) error {

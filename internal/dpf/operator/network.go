@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/hostnetwork"
@@ -12,8 +15,8 @@ import (
 
 // Network moves the network of the workers onto their DPUs, and back where the configuration is deleted or wants none.
 type Network interface {
-	// Reconcile takes the next steps.
-	Reconcile(context.Context, *operatorv1.DPFOperatorConfig) (hostnetwork.Result, error)
+	// Reconcile takes the next steps. Awake is since when the operator does so without a pause.
+	Reconcile(_ context.Context, _ *operatorv1.DPFOperatorConfig, awake time.Time) (hostnetwork.Result, error)
 	// Left is what isn't as it was before the move: nothing, before it has begun.
 	Left(context.Context) ([]string, error)
 }
@@ -64,9 +67,9 @@ func (w *round) moveNetwork(ctx context.Context, ready bool) error {
 
 // step of the move, or of the way back.
 func (w *round) step(ctx context.Context) (hostnetwork.Result, error) {
-	result, err := w.Network.Reconcile(ctx, w.config)
+	result, err := w.Network.Reconcile(ctx, w.config, w.awake)
 	if err != nil {
-		if w.config.DeletionTimestamp.IsZero() {
+		if w.config.DeletionTimestamp.IsZero() && !apierrors.IsConflict(err) { // after one the step is decided once more
 			w.failed(operatorv1.HostNetworkConfiguredCondition, err)
 		}
 		return result, err

@@ -43,6 +43,8 @@ type Reconciler struct {
 	Poll time.Duration
 
 	checked checked
+	// awake is since when it is at work without a pause; zero: it isn't.
+	awake time.Time
 }
 
 // checked is the last look at the prerequisites.
@@ -75,9 +77,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	before := config.DeepCopy()
 	w := &round{Reconciler: r, config: config, again: r.Poll}
+	if r.awake.IsZero() {
+		r.awake = r.Clock.Now()
+	}
 	var err error
 	switch deleted := !config.DeletionTimestamp.IsZero(); {
 	case config.Spec.Paused:
+		r.awake = time.Time{}
 		w.paused()
 	case deleted && !slices.Contains(config.Finalizers, operatorv1.Finalizer):
 		return ctrl.Result{}, nil

@@ -9,7 +9,9 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -129,6 +131,36 @@ func TestReconcile_goesOnWithANetworkInBetween(t *testing.T) {
 	f.Expect(f.network.moved).To(Equal(3))
 	f.Expect(f.objects()).To(ContainElement(HaveSuffix("DaemonSet dpf-hostnetworkprovisioner")))
 	f.Expect(f.condition(operatorv1.HostNetworkConfiguredCondition)).To(success)
+}
+
+// A conflict is no news: the step is decided once more, and conditions don't flap meanwhile.
+func TestReconcile_aConflictOfTheNetworkChangesNoCondition(t *testing.T) {
+	f := newFixture(t)
+	f.create()
+	f.settle()
+	before, writes := f.config().Status, len(f.writes)
+	f.network.err = apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, "ocp-worker-1", errors.New("written by others"))
+	f.Expect(f.once()).To(MatchError(apierrors.IsConflict, "a conflict"))
+	f.Expect(f.config().Status).To(Equal(before))
+	f.Expect(f.writes[writes:]).To(BeEmpty())
+	f.network.err = nil
+}
+
+// A pause in mid-roll makes no node late.
+func TestReconcile_theTimeOfAPauseDoesntCount(t *testing.T) {
+	f := newFixture(t)
+	config := f.create()
+	f.settle()
+	first := f.network.awake
+	f.Expect(f.once()).To(Succeed())
+	f.Expect(f.network.awake).To(Equal(first))
+	for _, paused := range []bool{true, false} {
+		f.Expect(f.WithWatch.Get(t.Context(), client.ObjectKeyFromObject(config), config)).To(Succeed())
+		config.Spec.Paused = paused
+		f.Expect(f.WithWatch.Update(t.Context(), config)).To(Succeed())
+		f.Expect(f.once()).To(Succeed())
+	}
+	f.Expect(f.network.awake).To(BeTemporally(">", first))
 }
 
 func TestReconcile_withoutANetworkTheProvisionersStayUntilItIsBack(t *testing.T) {
