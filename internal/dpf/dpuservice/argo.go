@@ -68,7 +68,7 @@ func application(
 	source := service.Spec.HelmChart.Source
 	helm := map[string]any{"releaseName": source.ReleaseName, "valuesObject": values}
 	if source.ReleaseName == "" {
-		helm["releaseName"] = naming.Cut(service.Name, naming.Release)
+		helm["releaseName"] = releaseName(service.Name)
 	}
 	from := map[string]any{"repoURL": source.RepoURL, "targetRevision": source.Version, "helm": helm}
 	if source.Chart != "" {
@@ -95,6 +95,14 @@ func application(
 	o.SetAnnotations(map[string]string{serviceAnnotation: keyOf(service), clusterAnnotation: cluster.String()})
 	o.SetFinalizers([]string{CascadeFinalizer})
 	return o
+}
+
+// releaseName of a service. Two that are cut to one name would be one release, in the same namespace.
+func releaseName(service string) string {
+	if len(service) <= naming.Release {
+		return service
+	}
+	return naming.Unique(naming.Release, service, service)
 }
 
 func keyOf(o metav1.Object) string {

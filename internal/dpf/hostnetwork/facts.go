@@ -17,8 +17,8 @@ import (
 // Facts are what the next steps are decided by, beside the journal.
 type Facts struct {
 	Now, Awake     time.Time // Awake: since when the network is looked after
-	Want           bool  // the network is to be on the DPUs; otherwise where it was before
-	Generation     int64 // of the spec
+	Want           bool      // the network is to be on the DPUs; otherwise where it was before
+	Generation     int64     // of the spec
 	MaxUnavailable int
 	Timeout        time.Duration // of a phase
 

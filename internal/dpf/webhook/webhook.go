@@ -22,7 +22,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 	return validation.Register(mgr, &operatorv1.DPFOperatorConfig{}, validation.Rules[*operatorv1.DPFOperatorConfig]{
 		Created: func(_ context.Context, c *operatorv1.DPFOperatorConfig) field.ErrorList { return Problems(&c.Spec) },
 		Updated: func(_ context.Context, before, after *operatorv1.DPFOperatorConfig) (field.ErrorList, error) {
-			return validation.New(Problems(&before.Spec), Problems(&after.Spec)), nil
+			return append(validation.New(Problems(&before.Spec), Problems(&after.Spec)), Uprooted(before, after)...), nil
 		},
 	})
 }
@@ -75,6 +75,42 @@ func Problems(spec *operatorv1.DPFOperatorConfigSpec) (problems field.ErrorList)
 	for gateway, path := range gateways {
 		if host, taken := used["IP "+gateway.String()]; taken {
 			problems = append(problems, field.Invalid(path, gateway.String(), fmt.Sprintf("%s has it: the gateway is another host", host)))
+		}
+	}
+	return problems[:min(len(problems), maxProblems)]
+}
+
+// Uprooted is what nodes live by whose network is on their DPUs: a change would take it from all of them at once. Taken out of the spec they
+// go back, one by one, and an entry that isn't there any more is no problem.
+func Uprooted(before, after *operatorv1.DPFOperatorConfig) (problems field.ErrorList) {
+	was, is := before.Spec.HostNetworkConfiguration, after.Spec.HostNetworkConfiguration
+	moved := map[string]bool{}
+	for _, node := range before.Status.Nodes {
+		if node.Phase == operatorv1.NodeSwitching || node.Phase == operatorv1.NodeReady {
+			moved[node.Name] = true
+		}
+	}
+	if was == nil || is == nil || len(moved) == 0 {
+		return nil
+	}
+	network := field.NewPath("spec", "hostNetworkConfiguration")
+	for name, changed := range map[string]bool{
+		"hostPF0": was.HostPF0 != is.HostPF0, "hostPF0VF0": was.HostPF0VF0 != is.HostPF0VF0, "CIDR": was.CIDR != is.CIDR,
+	} {
+		if changed {
+			problems = append(problems, field.Forbidden(network.Child(name), fmt.Sprintf(
+				"the network of %d nodes is moved with what it was: take hostNetworkConfiguration out first, so that they go back", len(moved))))
+		}
+	}
+	former := map[operatorv1.NodeName]operatorv1.Host{}
+	for _, host := range was.Hosts {
+		former[host.HostClusterNodeName] = host
+	}
+	for i, host := range is.Hosts {
+		name := host.HostClusterNodeName
+		if old, listed := former[name]; listed && moved[string(name)] && old != host {
+			problems = append(problems, field.Forbidden(network.Child("hosts").Index(i), fmt.Sprintf(
+				"the network of node %s is moved with what it was: take its entry out first, so that it goes back", name)))
 		}
 	}
 	return problems[:min(len(problems), maxProblems)]

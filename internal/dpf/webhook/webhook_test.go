@@ -84,6 +84,42 @@ func TestDPFOperatorConfig_canBeMendedAndDeletedWithOldProblems(t *testing.T) {
 	g.Expect(webhook.Problems(&c.Spec)).To(BeEmpty())
 }
 
+// Users of the peer lost the traffic of all nodes by a change of the configuration.
+func TestDPFOperatorConfig_keepsWhatMovedNodesLiveBy(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := testenv.Client(t)
+	made := config(testenv.Namespace(t), 3)
+	g.Expect(c.Create(t.Context(), made)).To(Succeed())
+	update := func(change func(*operatorv1.HostNetworkConfiguration)) error {
+		changed := made.DeepCopy()
+		change(changed.Spec.HostNetworkConfiguration)
+		return c.Update(t.Context(), changed, client.DryRunAll)
+	}
+	pf0 := func(n *operatorv1.HostNetworkConfiguration) { n.HostPF0 = "ens3f0np0" }
+	swapped := func(n *operatorv1.HostNetworkConfiguration) {
+		n.Hosts[0].DPUClusterNodeName, n.Hosts[1].DPUClusterNodeName = n.Hosts[1].DPUClusterNodeName, n.Hosts[0].DPUClusterNodeName
+	}
+	g.Expect(update(pf0)).To(Succeed(), "no node is moved yet")
+	g.Expect(update(swapped)).To(Succeed())
+	made.Status.Nodes = []operatorv1.NodeStatus{
+		{Name: "worker-0", Phase: operatorv1.NodeReady}, {Name: "worker-1", Phase: operatorv1.NodeProvisioning}, {Name: "worker-2", Phase: operatorv1.NodePending},
+	}
+	g.Expect(c.Status().Update(t.Context(), made)).To(Succeed())
+	testenv.Answered(t, update(pf0), "spec.hostNetworkConfiguration.hostPF0 … the network of 1 nodes is moved with what it was")
+	testenv.Answered(t, update(func(n *operatorv1.HostNetworkConfiguration) { n.HostPF0VF0 = "ens3f0v0" }), "spec.hostNetworkConfiguration.hostPF0VF0")
+	testenv.Answered(t, update(func(n *operatorv1.HostNetworkConfiguration) { n.CIDR = "10.0.0.0/9" }), "spec.hostNetworkConfiguration.CIDR")
+	testenv.Answered(t, update(swapped), "hosts[0] … the network of node worker-0 is moved with what it was: take its entry out first")
+	g.Expect(update(func(n *operatorv1.HostNetworkConfiguration) {
+		n.Hosts[1].HostIP, n.Hosts[2].Gateway = "10.0.1.11/24", "10.0.2.253"
+	})).To(Succeed(), "what isn't moved can be mended")
+	g.Expect(update(func(n *operatorv1.HostNetworkConfiguration) { n.Hosts = n.Hosts[1:] })).To(Succeed(), "it goes back")
+	g.Expect(update(func(n *operatorv1.HostNetworkConfiguration) { n.Hosts[0], n.Hosts[2] = n.Hosts[2], n.Hosts[0] })).To(Succeed(), "another order")
+	without := made.DeepCopy()
+	without.Spec.HostNetworkConfiguration = nil
+	g.Expect(c.Update(t.Context(), without, client.DryRunAll)).To(Succeed())
+}
+
 func TestProblems_areFewAndQuicklyFound(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -1,0 +1,33 @@
+package dpuservice
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
+)
+
+// Two long names that begin alike are two releases: as one, each would delete what the other deploys.
+func TestApplication_longNamesStayTwoReleases(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	seen := map[string]string{}
+	for _, name := range []string{
+		"s", strings.Repeat("a", 53), strings.Repeat("a", 53) + "-x", strings.Repeat("a", 53) + "-y", strings.Repeat("a", 52) + ".x" + strings.Repeat("b", 190),
+	} {
+		service := &svcv1.DPUService{ObjectMeta: metav1.ObjectMeta{Namespace: "users", Name: name}}
+		a := application("argo", service, types.NamespacedName{Namespace: "dpus", Name: "a"}, nil)
+		release, _, _ := unstructured.NestedString(a.Object, "spec", "source", "helm", "releaseName")
+		g.Expect(len(release)).To(BeNumerically("<=", 53))
+		g.Expect(validation.IsDNS1123Subdomain(release)).To(BeEmpty())
+		g.Expect(seen).NotTo(HaveKey(release), "%s and %s", seen[release], name)
+		seen[release] = name
+	}
+	g.Expect(seen).To(HaveKey("s"))
+}
