@@ -48,6 +48,9 @@ var ID = func() string {
 // Members selects the members of the ApplySet.
 var Members = client.MatchingLabels{partOfLabel: ID}
 
+// IsMember says whether an object is a member of the ApplySet.
+func IsMember(o client.Object) bool { return o.GetLabels()[partOfLabel] == ID }
+
 // Set is what the operator has deployed. Its objects in the operator's namespace are owned by the configuration, too, so that they go
 // with it.
 type Set struct {

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,12 +19,12 @@ import (
 
 var dpuServices = svcv1.GroupVersion.WithKind("DPUService")
 
-// delete takes everything back, in the reverse order: the network, while all components work; then what is on the DPU clusters, while the
-// controllers that remove it work; then these. The copies of pull secrets go last: the controllers would make them again.
+// delete takes everything back, in the reverse order: the network, while all components work; then what users and the operator have on the DPU
+// clusters, while the controllers that remove it work; then these. The copies of pull secrets go last: the controllers would make them again.
 func (w *round) delete(ctx context.Context) (gone bool, _ error) {
 	defer w.awaitDeletion()
 	steps := []func(context.Context) (kind string, left []string, _ error){
-		w.restoreNetwork, w.removeServices, w.removeManifests, w.releaseVolume, w.removeSecrets,
+		w.restoreNetwork, w.awaitUsers, w.removeServices, w.removeManifests, w.releaseVolume, w.removeSecrets,
 	}
 	if w.config.Annotations[operatorv1.AbandonAnnotation] == "true" {
 		steps = []func(context.Context) (string, []string, error){
@@ -58,6 +59,28 @@ func (w *round) restoreNetwork(ctx context.Context) (kind string, left []string,
 		w.warn("NotRestored", strings.Join(result.Reports, "; "))
 	}
 	return operatorv1.RestoredCondition, left, err
+}
+
+// awaitUsers until they have deleted what is theirs: without its controllers it could never go, and takes its namespace along.
+func (w *round) awaitUsers(ctx context.Context) (kind string, left []string, _ error) {
+	kind = operatorv1.SystemComponentsReconciledCondition
+	for _, name := range []string{"DPUService", "DPUServiceChain", "DPUServiceInterface", "DPUServiceIPAM"} {
+		all := &metav1.PartialObjectMetadataList{}
+		all.SetGroupVersionKind(svcv1.GroupVersion.WithKind(name + "List"))
+		err := w.Live.List(ctx, all)
+		if meta.IsNoMatchError(err) {
+			continue // its kind is gone, and all of them with it
+		}
+		if err != nil {
+			return kind, nil, fmt.Errorf("list the %ss of users: %w", name, err)
+		}
+		for _, o := range all.Items {
+			if len(o.Finalizers) > 0 && !components.IsMember(&o) {
+				left = append(left, fmt.Sprintf("delete %s %s first, while its controller is there", name, client.ObjectKeyFromObject(&o)))
+			}
+		}
+	}
+	return kind, left, nil
 }
 
 // removeServices of the DPU clusters, and wait for them: the manifests on the host cluster remove what they have deployed.

@@ -16,8 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
+	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/dpucluster"
 	"github.com/bedplate/bedplate/internal/dpf/preflight"
+	"github.com/bedplate/bedplate/internal/testenv"
 )
 
 func is(status metav1.ConditionStatus, reason, says string) OmegaMatcher {
@@ -235,6 +237,29 @@ func TestDelete_takesEverythingBackInOrder(t *testing.T) {
 	f.Expect(copies.Items).To(BeEmpty())
 	f.Expect(f.writes).NotTo(ContainElement("apply"))
 	f.Expect(f.volume()).To(And(HaveField("Spec", volume), HaveField("Annotations", BeEmpty())), "another claim can have it")
+}
+
+// What users have has finalizers: without its controllers it would be stuck for ever.
+func TestDelete_waitsForWhatUsersHave(t *testing.T) {
+	f := newFixture(t)
+	f.create()
+	f.settle()
+	theirs := &svcv1.DPUService{ObjectMeta: metav1.ObjectMeta{
+		Namespace: testenv.Namespace(t), Name: "theirs", Finalizers: []string{svcv1.DPUServiceFinalizer},
+	}}
+	theirs.Spec.HelmChart.Source = svcv1.ChartSource{RepoURL: "oci://example.com/charts", Chart: "c", Version: "1"}
+	f.Expect(f.WithWatch.Create(t.Context(), theirs)).To(Succeed())
+	objects := f.objects()
+	f.Expect(f.WithWatch.Delete(t.Context(), f.config())).To(Succeed())
+	f.settle()
+	f.Expect(f.network.moved).To(BeZero())
+	f.Expect(f.objects()).To(Equal(objects), "their controllers are there")
+	f.Expect(f.condition(operatorv1.ReadyCondition)).To(is(metav1.ConditionFalse, operatorv1.ReasonAwaitingDeletion,
+		"delete DPUService "+theirs.Namespace+"/theirs first, while its controller is there"))
+	theirs.Finalizers = nil
+	f.Expect(f.WithWatch.Update(t.Context(), theirs)).To(Succeed())
+	f.Expect(f.WithWatch.Delete(t.Context(), theirs)).To(Succeed())
+	f.delete()
 }
 
 func TestDelete_abandonsWhatCantBeTakenBackAndNamesIt(t *testing.T) {

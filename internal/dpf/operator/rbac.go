@@ -21,6 +21,10 @@ package operator
 //
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=patch,namespace=dpf-operator-system
 
+// A deletion waits for what users have of these.
+//
+// +kubebuilder:rbac:groups=svc.dpu.nvidia.com,resources=dpuservices;dpuservicechains;dpuserviceinterfaces;dpuserviceipams,verbs=list
+
 // What the prerequisites are looked for by.
 //
 // +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets,verbs=list
