@@ -276,7 +276,7 @@ func TestClusters_areOnlyThoseOfTenantControlPlanes(t *testing.T) {
 	f.Expect(all).To(HaveLen(1), "%v", all)
 	f.Eventually(f.err("mine")).Should(Succeed())
 
-	old.OwnerReferences[0].UID = types.UID(kamaji.UID(t, f.host, f.namespace, "uid"))
+	old.OwnerReferences[0].UID = kamaji.UID(t, f.host, f.namespace, "uid")
 	f.Expect(f.host.Update(t.Context(), old)).To(Succeed())
 	f.Eventually(func() *dpucluster.Cluster { return f.one("uid") }).ShouldNot(BeNil(), "it is corrected")
 	f.Eventually(f.err("uid")).Should(Succeed())

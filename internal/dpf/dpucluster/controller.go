@@ -103,8 +103,8 @@ func (c *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 // has it as controller.
 func (c *Clusters) refusal(ctx context.Context, secret *corev1.Secret) (refusal, _ error) {
 	name, owner := nameOf(secret), metav1.GetControllerOf(secret)
-	foreign := fmt.Errorf("Secret %s has Kamaji's labels, but isn't the one that TenantControlPlane %s controls: delete it",
-		client.ObjectKeyFromObject(secret), name)
+	foreign := fmt.Errorf("its Secret %s has Kamaji's labels, but isn't the one that TenantControlPlane %s controls: delete it",
+		secret.Name, name)
 	kind := tenantControlPlane
 	if owner == nil || owner.APIVersion != kind.GroupVersion().String() || owner.Kind != kind.Kind || owner.Name != name.Name ||
 		secret.Name != SecretName(name.Name) {

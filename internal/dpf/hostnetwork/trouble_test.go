@@ -98,7 +98,7 @@ func TestMove_aHostThatIsTakenOutOfTheSpecGetsItsNetworkBack(t *testing.T) {
 	w.config.Spec = config("ocp-worker-3").Spec
 	w.config.Generation++
 	back := []string{"ocp-worker-1 Restored", "ocp-worker-2 Restored", "ocp-worker-3 Ready"}
-	result := w.until("back", func(r hostnetwork.Result) bool {
+	w.until("back", func(r hostnetwork.Result) bool {
 		busy := slices.DeleteFunc(phases(r), func(phase string) bool { return phase[len("ocp-worker-1 "):] != "RollingBack" })
 		w.g.Expect(len(busy)).To(BeNumerically("<=", 1), "maxUnavailable")
 		return slices.Equal(phases(r), back)

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/onsi/gomega" //nolint:revive // as in tests
+	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,8 +16,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-
-	"github.com/bedplate/bedplate/internal/dpf/dpucluster"
 )
 
 var kind = schema.GroupVersionKind{Group: "kamaji.clastix.io", Version: "v1alpha1", Kind: "TenantControlPlane"}
@@ -62,12 +60,14 @@ func Kubeconfig(t testing.TB, c client.Client, namespace, name string, kubeconfi
 	g.Expect(client.IgnoreAlreadyExists(c.Create(t.Context(), tenant(namespace, name)))).To(Succeed())
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: dpucluster.SecretName(name), Labels: dpucluster.SecretLabels(name),
+			Namespace: namespace, Name: name + "-admin-kubeconfig", Labels: map[string]string{
+				"kamaji.clastix.io/name": name, "kamaji.clastix.io/component": "admin-kubeconfig", "kamaji.clastix.io/project": "kamaji",
+			},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: name, UID: UID(t, c, namespace, name), Controller: ptr.To(true),
 			}},
 		},
-		Data: map[string][]byte{dpucluster.KubeconfigKey: kubeconfig},
+		Data: map[string][]byte{"admin.conf": kubeconfig},
 	}
 	g.Expect(c.Create(t.Context(), secret)).To(Succeed())
 	return secret
