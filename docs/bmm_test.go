@@ -39,6 +39,7 @@ import (
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/cluster"
 	"github.com/bedplate/bedplate/internal/bmm/webhook"
+	dpf "github.com/bedplate/bedplate/internal/dpf/webhook"
 	"github.com/bedplate/bedplate/internal/hydrazine/controller"
 	hydrazine "github.com/bedplate/bedplate/internal/hydrazine/webhook"
 	"github.com/bedplate/bedplate/internal/krake/tosca"
@@ -53,7 +54,7 @@ import (
 func TestMain(m *testing.M) {
 	imports := krake.Options{Imports: tosca.Imports{"https://raw.githubusercontent.com/grycap/tosca/main/"}}
 	ignition := powervs.Features{BootstrapFormatIgnition: true}
-	testenv.Main(m, webhook.SetupWithManager, ignition.SetupWithManager, imports.SetupWithManager, func(mgr ctrl.Manager) error {
+	testenv.Main(m, webhook.SetupWithManager, dpf.SetupWithManager, ignition.SetupWithManager, imports.SetupWithManager, func(mgr ctrl.Manager) error {
 		return errors.Join(controller.Index(context.Background(), mgr.GetFieldIndexer()), hydrazine.SetupWithManager(mgr))
 	})
 }

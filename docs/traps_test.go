@@ -15,7 +15,7 @@ func TestTraps_haveTheirTests(t *testing.T) {
 	t.Parallel()
 	for page, base := range map[string]string{
 		"bmm-traps.md": "../internal/bmm", "hydrazine-traps.md": "../internal/hydrazine", "powervs-traps.md": "../internal/powervs",
-		"krake-traps.md": "../internal/krake",
+		"krake-traps.md": "../internal/krake", "dpf-traps.md": "../internal/dpf",
 	} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
