@@ -18,9 +18,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/yaml"
 
+	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	_ "github.com/bedplate/bedplate/internal/bmm/client" // registers the metrics of calls
 	"github.com/bedplate/bedplate/internal/bmm/provider"
+	"github.com/bedplate/bedplate/internal/dpf/operator"
 	"github.com/bedplate/bedplate/internal/hydrazine/agent"
 	"github.com/bedplate/bedplate/internal/hydrazine/controller"
 	"github.com/bedplate/bedplate/internal/hydrazine/proxy"
@@ -35,7 +37,7 @@ import (
 var metricsGuide string
 
 // systems are those that have alerts and a dashboard.
-var systems = []string{"bmm", "powervs", "krake", "hydrazine"}
+var systems = []string{"bmm", "powervs", "krake", "hydrazine", "dpf"}
 
 // registered returns the metrics of all programs and their labels.
 func registered(g Gomega) map[string][]string {
@@ -43,6 +45,7 @@ func registered(g Gomega) map[string][]string {
 	metrics.Registry.(prometheus.Collector).Describe(descriptions)
 	waiting.New(nil).Describe(descriptions)
 	krake.NewStates(nil).Describe(descriptions)
+	operator.NewState(nil).Describe(descriptions)
 	controller.NewState(nil, controller.Config{}).Describe(descriptions)
 	agent.NewMetrics().Describe(descriptions)
 	proxy.NewMetrics().Describe(descriptions)
@@ -87,7 +90,7 @@ func TestMetrics_areThoseOfTheGuide(t *testing.T) {
 	}
 	g.Expect(listed).To(ConsistOf(found))
 	lists := slices.Concat(provider.Lists(), powervs.Lists(), krake.Counted())
-	for _, list := range append(lists, &machinev1.MachineList{}, &resourcev1.ResourceGroupList{}, &resourcev1.ManagedResourceList{}) {
+	for _, list := range append(lists, &machinev1.MachineList{}, &operatorv1.DPFOperatorConfigList{}, &resourcev1.ResourceGroupList{}, &resourcev1.ManagedResourceList{}) {
 		kind := strings.TrimSuffix(reflect.TypeOf(list).Elem().Name(), "List")
 		g.Expect(metricsGuide).To(MatchRegexp("(?m)^\\| `kind` \\| .*`"+kind+"`"), "a value of the label kind")
 	}
@@ -167,7 +170,7 @@ func TestAlertsAndDashboard_askForWhatThereIs(t *testing.T) {
 		g.Expect(asked).NotTo(BeEmpty(), where)
 		labels := []string{"job", "instance", "pod"} // Prometheus adds these
 		for _, metric := range asked {
-			base := strings.TrimSuffix(metric, "_bucket")
+			base := strings.TrimSuffix(strings.TrimSuffix(metric, "_bucket"), "_count")
 			g.Expect(known).To(HaveKey(base), where)
 			if strings.HasPrefix(base, "bedplate_") {
 				g.Expect(base != metric).To(Equal(types[base] == "histogram"), "%s: %s", where, metric)

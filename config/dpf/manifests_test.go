@@ -118,3 +118,8 @@ func TestManifests_keepTheManagerAliveWhileItIsNeeded(t *testing.T) {
 	testenv.ExpectGracefulEnd(t, deployment.Spec.Template.Spec, manager.GracefulShutdown)
 	NewWithT(t).Expect(testenv.ExpectCriticalPods(t, "default")).To(HaveKeyWithValue("bedplate-dpf-manager", "system-cluster-critical"))
 }
+
+func TestComponents_meetTheManager(t *testing.T) {
+	t.Parallel()
+	testenv.ComponentsMeetTheManager(t, ".", testenv.Everything(t, ".", nil), "bedplate-dpf")
+}

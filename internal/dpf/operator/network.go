@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/hostnetwork"
-	"github.com/bedplate/bedplate/internal/dpf/preflight"
 )
 
 // Network moves the network of the workers onto their DPUs, and back where the configuration is deleted or wants none.
@@ -22,20 +20,6 @@ type Network interface {
 }
 
 var noNetwork netip.Prefix
-
-// machines is the range of IPv4 of the host cluster's machines.
-func (w *round) machines(ctx context.Context) (netip.Prefix, error) {
-	networks, err := preflight.ReadNetworks(ctx, w.Live)
-	if err != nil {
-		return noNetwork, err
-	}
-	for _, machines := range networks.Machine {
-		if machines.Addr().Is4() {
-			return machines, nil
-		}
-	}
-	return noNetwork, fmt.Errorf("machineNetwork %s of ConfigMap kube-system/cluster-config-v1 has no range of IPv4", networks.Machine)
-}
 
 // moveNetwork on. It begins only with all prerequisites and with components that are ready; once it has begun it goes on, whatever becomes
 // of them: a node in between has no network.

@@ -103,6 +103,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := errors.Join(err, patch.All(ctx, r.Client, before, config)); err != nil {
 		return ctrl.Result{}, err
 	}
+	observePhases(before.Status.Nodes, config.Status.Nodes, r.Clock.Now())
 	return ctrl.Result{RequeueAfter: w.again}, nil
 }
 
@@ -212,7 +213,7 @@ func (w *round) render(ctx context.Context) (host, dpus, network []*unstructured
 	if w.config.Spec.HostNetworkConfiguration == nil || !w.report.Network() && len(w.left) == 0 {
 		return host, dpus, nil, nil
 	}
-	machines, err := w.machines(ctx)
+	machines, err := preflight.Machines(ctx, w.Live)
 	if err != nil {
 		return nil, nil, nil, err
 	}

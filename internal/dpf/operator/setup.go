@@ -114,7 +114,7 @@ func Setup(mgr ctrl.Manager, config Config, options controller.Options) error {
 				"app.kubernetes.io/name": components.HostNetworkProvisioner}},
 		},
 	}
-	return r.setup(mgr, clusters, options)
+	return errors.Join(r.setup(mgr, clusters, options), Expose(mgr))
 }
 
 var theOne = []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: operatorv1.Namespace, Name: operatorv1.Name}}}

@@ -69,6 +69,20 @@ type Networks struct {
 	Machine, Cluster, Service []netip.Prefix
 }
 
+// Machines is the range of IPv4 of the cluster's machines.
+func Machines(ctx context.Context, reader client.Reader) (none netip.Prefix, _ error) {
+	networks, err := ReadNetworks(ctx, reader)
+	if err != nil {
+		return none, err
+	}
+	for _, machines := range networks.Machine {
+		if machines.Addr().Is4() {
+			return machines, nil
+		}
+	}
+	return none, fmt.Errorf("machineNetwork %s of ConfigMap kube-system/cluster-config-v1 has no range of IPv4", networks.Machine)
+}
+
 // ReadNetworks reads those that ConfigMap kube-system/cluster-config-v1 has. Where there is none, the error is NotFound.
 func ReadNetworks(ctx context.Context, reader client.Reader) (n Networks, _ error) {
 	config := &corev1.ConfigMap{}

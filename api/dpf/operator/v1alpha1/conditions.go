@@ -122,3 +122,8 @@ const (
 	// NodeFailed: a phase took longer than nodeTimeout, and the node was rolled back. No other node is begun before the spec changes.
 	NodeFailed NodePhase = "Failed"
 )
+
+// NodePhases are all of them.
+var NodePhases = []NodePhase{
+	NodePending, NodeIsolated, NodeProvisioning, NodeSwitching, NodeReady, NodeRollingBack, NodeRestored, NodeFailed,
+}

@@ -1,0 +1,4 @@
+package operator
+
+// ObservePhases is for tests.
+var ObservePhases = observePhases
