@@ -157,7 +157,7 @@ func (e *dpfEnds) describes() {
 				DPUClusterNodeName: "dpu-worker-1", HostIP: "10.0.96.10/24", DPUIP: "10.0.96.20/24", Gateway: "10.0.96.254"}},
 		}}}
 	e.Expect(e.Create(e.t.Context(), config)).To(Succeed())
-	ago := metav1.NewTime(time.Now().Add(-2 * time.Hour))
+	ago := metav1.NewTime(time.Now().Add(-30 * 24 * time.Hour))
 	config.Status = operatorv1.DPFOperatorConfigStatus{
 		Conditions: []metav1.Condition{
 			{Type: operatorv1.ReadyCondition, Status: metav1.ConditionFalse, Reason: operatorv1.ReasonFailure, LastTransitionTime: ago},
