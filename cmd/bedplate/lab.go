@@ -203,7 +203,7 @@ func printLab(out io.Writer, l *lab.Lab, toolDir string, took time.Duration) err
 	}
 	if l.DPUKubeconfig != "" {
 		fmt.Fprintf(&text, "  kubectl -n dpf-operator-system get dpfoperatorconfig,dpuservices\n")
-		fmt.Fprintf(&text, "  kubectl get nodes -L dpf.nvidia.com/network-moved\n")
+		fmt.Fprintf(&text, "  kubectl get nodes --selector dpf.nvidia.com/network-moved\n")
 		fmt.Fprintf(&text, "  kubectl -n openshift-ovn-kubernetes get pods -o wide\n")
 		fmt.Fprintf(&text, "  kubectl --kubeconfig %s -n dpf-operator-system get pods -o wide\n", l.DPUKubeconfig)
 	}

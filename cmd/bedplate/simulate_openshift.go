@@ -32,7 +32,7 @@ Below /simulator/ is a switch that no API has: GET state, with all objects that 
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return simulateOpenShift(cmd.Context(), o) },
 	}
-	o.flags(command, "the kubeconfigs of both clusters", "nothing")
+	o.flags(command, "the kubeconfigs of both clusters", "nothing: no machine boots here")
 	return command
 }
 
