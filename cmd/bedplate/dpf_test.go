@@ -23,7 +23,7 @@ import (
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/components"
-	"github.com/bedplate/bedplate/internal/dpf/dpucluster"
+	"github.com/bedplate/bedplate/internal/dpf/sim/kamaji"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -60,6 +60,7 @@ func startDPF(t *testing.T) *dpfEnds {
 	_, err := envtest.InstallCRDs(server.Config, envtest.CRDInstallOptions{Paths: []string{versions}, ErrorIfPathMissing: true})
 	e.Expect(err).NotTo(HaveOccurred())
 	testenv.AddCRDs(t, server.Config, "testdata/cert-manager.yaml")
+	kamaji.Install(t, server.Config)
 	scheme := runtime.NewScheme()
 	all := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, configv1.Install, operatorv1.AddToScheme, svcv1.AddToScheme)
 	e.Expect(all.AddToScheme(scheme)).To(Succeed())
@@ -75,10 +76,7 @@ func startDPF(t *testing.T) *dpfEnds {
 	for _, o := range openShift() {
 		e.Expect(e.Create(t.Context(), o)).To(Succeed())
 	}
-	e.Expect(e.Create(t.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: operatorv1.Namespace, Name: "a-admin-kubeconfig", Labels: dpucluster.SecretLabels("a")},
-		Data:       map[string][]byte{dpucluster.KubeconfigKey: server.Kubeconfig},
-	})).To(Succeed())
+	kamaji.Kubeconfig(t, e.Client, operatorv1.Namespace, "a", server.Kubeconfig)
 	return e
 }
 

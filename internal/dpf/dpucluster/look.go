@@ -15,7 +15,7 @@ import (
 )
 
 // Look finds the clusters once, for a program that doesn't stay: without caches, and without asking whether they answer. They are in the
-// order of their Secrets; of two that claim one name, the first counts. The caller calls done when their clients aren't used any more.
+// order of their Secrets. The caller calls done when their clients aren't used any more.
 func Look(ctx context.Context, host client.Reader, scheme *runtime.Scheme, policy egress.Policy) (all []Cluster, done func(), _ error) {
 	secrets := &corev1.SecretList{}
 	if err := host.List(ctx, secrets, kubeconfigs); err != nil {
@@ -29,11 +29,17 @@ func Look(ctx context.Context, host client.Reader, scheme *runtime.Scheme, polic
 		if seen[name] || name.Name == "" || secret.DeletionTimestamp != nil {
 			continue
 		}
+		refusal, err := (&Clusters{live: host}).refusal(ctx, secret)
+		if refusal != nil {
+			continue
+		}
 		seen[name] = true
-		cluster := Cluster{Name: name, Labels: secret.Labels}
-		var end func()
-		if cluster.Client, end, cluster.Err = connect(secret.Data[KubeconfigKey], scheme, policy); end != nil {
-			ends = append(ends, end)
+		cluster := Cluster{Name: name, Labels: secret.Labels, Err: err}
+		if err == nil {
+			var end func()
+			if cluster.Client, end, cluster.Err = connect(secret.Data[KubeconfigKey], scheme, policy); end != nil {
+				ends = append(ends, end)
+			}
 		}
 		all = append(all, cluster)
 	}
