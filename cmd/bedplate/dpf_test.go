@@ -23,6 +23,7 @@ import (
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/components"
+	"github.com/bedplate/bedplate/internal/dpf/dpucluster"
 	"github.com/bedplate/bedplate/internal/dpf/sim/kamaji"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -77,6 +78,10 @@ func startDPF(t *testing.T) *dpfEnds {
 		e.Expect(e.Create(t.Context(), o)).To(Succeed())
 	}
 	kamaji.Kubeconfig(t, e.Client, operatorv1.Namespace, "a", server.Kubeconfig)
+	e.Expect(e.Create(t.Context(), &corev1.Secret{ // no TenantControlPlane controls it: its nodes don't count
+		ObjectMeta: metav1.ObjectMeta{Namespace: operatorv1.Namespace, Name: dpucluster.SecretName("b"), Labels: dpucluster.SecretLabels("b")},
+		Data:       map[string][]byte{dpucluster.KubeconfigKey: server.Kubeconfig},
+	})).To(Succeed())
 	return e
 }
 
