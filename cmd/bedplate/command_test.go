@@ -218,7 +218,7 @@ func TestDescribe_knowsItsKinds(t *testing.T) {
 		"cluster":            `"cluster" names no object: write KIND NAME, such as cluster demo`,
 		"resourcegroup/":     `"resourcegroup/" names no object: write KIND NAME, such as cluster demo`,
 		"publicip/a/b":       `"publicip/a/b" names no object: write KIND NAME, such as cluster demo`,
-		"pod/x":              `nothing is known of the kind "pod": use cluster, resourcegroup, managedresource, publicip or krake`,
+		"pod/x":              `nothing is known of the kind "pod": use cluster, dpf, resourcegroup, managedresource, publicip or krake`,
 		"cluster/x":          "",
 		"cluster x":          "",
 		"resourcegroup/blue": "",

@@ -57,6 +57,8 @@ type DPF struct {
 	DPUKubeconfig string // path, of the DPU cluster's administrator
 }
 
+var dpfPrograms = []string{DPFManager, DPUServiceManager}
+
 // dpf are the parts that aren't children.
 type dpf struct {
 	end       context.CancelFunc // of following
@@ -196,7 +198,7 @@ func (s *Stack) runDPUServices(ctx context.Context, program manager) error {
 	if err := s.controlPlane.WriteServiceAccountKubeconfig(kubeconfig, program.namespace, program.serviceAccount); err != nil {
 		return err
 	}
-	err := s.runManager(ctx, program, kubeconfig, []string{"--webhook-port=0"})
+	err := s.runManager(ctx, program, kubeconfig, []string{"--webhook-port=0", "--controllers=services"})
 	if err != nil {
 		_ = s.Kill(program.tool) // it may not have started
 	}

@@ -49,7 +49,7 @@ func HydrazineTools() []string { return slices.Concat(controlplane.Tools, hydraz
 // Files returns the names of all that a stack makes in its folder.
 func Files() []string {
 	names := []string{"pki", "management", "webhooks", "logs", "machines", "net", "kubeconfig", "bmm.yaml", simulators, fleet, dpus, dpus + ".kubeconfig"}
-	for _, tool := range programs {
+	for _, tool := range slices.Concat(programs, dpfPrograms) {
 		names = append(names, tool+".kubeconfig")
 	}
 	return names
@@ -59,8 +59,7 @@ func Files() []string {
 const simulators = "simulators"
 
 // programs that have a kubeconfig each.
-var programs = []string{BMMManager, BMMMachineController, HydrazineManager, hydrazineSpeaker, hydrazineProxy, PowerVSManager, KrakeManager,
-	DPFManager, DPUServiceManager}
+var programs = []string{BMMManager, BMMMachineController, HydrazineManager, hydrazineSpeaker, hydrazineProxy, PowerVSManager, KrakeManager}
 
 // Config describes a stack.
 type Config struct {

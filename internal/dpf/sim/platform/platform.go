@@ -16,6 +16,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -172,7 +173,9 @@ func (p *Platform) install(ctx context.Context) error {
 		objects = append(objects, more...)
 	}
 	for _, o := range objects {
-		p.complete(o)
+		if err := p.complete(ctx, o); err != nil {
+			return err
+		}
 		if err := create(ctx, p.ocp, o); err != nil {
 			return err
 		}
@@ -190,14 +193,23 @@ func (p *Platform) install(ctx context.Context) error {
 	return nil
 }
 
-// complete what Kamaji says of the DPU cluster.
-func (p *Platform) complete(o *unstructured.Unstructured) {
+// complete what Kamaji says of the DPU cluster. Its kubeconfig's Secret is controlled by its TenantControlPlane, which is there by then.
+func (p *Platform) complete(ctx context.Context, o *unstructured.Unstructured) error {
+	tenant := o.GetLabels()["kamaji.clastix.io/name"]
 	switch {
 	case o.GetKind() == "TenantControlPlane":
-		_ = unstructured.SetNestedField(o.Object, p.dpus.config.Host, "status", "controlPlaneEndpoint")
-	case o.GetKind() == "Secret" && o.GetLabels()["kamaji.clastix.io/project"] != "":
-		_ = unstructured.SetNestedField(o.Object, string(p.dpus.kubeconfig), "stringData", "admin.conf")
+		return unstructured.SetNestedField(o.Object, p.dpus.config.Host, "status", "controlPlaneEndpoint")
+	case o.GetKind() == "Secret" && tenant != "":
+		plane := &unstructured.Unstructured{}
+		plane.SetAPIVersion("kamaji.clastix.io/v1alpha1")
+		plane.SetKind("TenantControlPlane")
+		if err := p.ocp.Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: tenant}, plane); err != nil {
+			return err
+		}
+		o.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(plane, plane.GroupVersionKind())})
+		return unstructured.SetNestedField(o.Object, string(p.dpus.kubeconfig), "stringData", "admin.conf")
 	}
+	return nil
 }
 
 func decode(manifest []byte) (objects []*unstructured.Unstructured, _ error) {
