@@ -1,5 +1,5 @@
 // Package dpucluster knows the DPU clusters, by the Secrets in which Kamaji keeps their kubeconfigs, and has a client and a cache of each.
-// A cluster that doesn't answer holds up nobody: it has no client until it answers again.
+// A cluster that doesn't answer holds up no other: it has no client until it answers again.
 package dpucluster
 
 import (

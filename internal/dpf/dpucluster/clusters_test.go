@@ -202,7 +202,7 @@ func TestClusters_followARotatedKubeconfig(t *testing.T) {
 }
 
 // The peer stops at the first cluster that doesn't answer.
-func TestClusters_thatDontAnswerHoldUpNobody(t *testing.T) {
+func TestClusters_thatDontAnswerHoldUpNoOthers(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	dpu := testenv.Another(t)
@@ -236,7 +236,7 @@ func TestClusters_thatDontAnswerHoldUpNobody(t *testing.T) {
 }
 
 // Who may create Secrets in some namespace gets no pull secrets by Kamaji's labels: its TenantControlPlane has to be the controller. Such a
-// Secret is seen, and holds up nobody.
+// Secret is seen, and holds up no other cluster.
 func TestClusters_areOnlyThoseOfTenantControlPlanes(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/bedplate/bedplate/internal/dpf/hostnetwork"
 )
 
-// What looks like a copy, but isn't ours, stays; and it is waited for by nobody.
+// What looks like a copy, but isn't ours, stays, and isn't waited for.
 func TestMove_aCopyOfOthersHoldsUpNoWayBack(t *testing.T) {
 	t.Parallel()
 	theirs := configMap("ovnkube-config-dpf", "a", "b")
@@ -134,7 +134,7 @@ func TestMove_aFailedHostCanBeTakenOutOfTheSpec(t *testing.T) {
 }
 
 // Neither a pause nor a time without an operator makes a node late.
-func TestMove_aNodeIsntLateForATimeInWhichNobodyLookedAfterIt(t *testing.T) {
+func TestMove_aNodeIsntLateForATimeWithoutAnOperator(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.until("isolated", func(r hostnetwork.Result) bool { return slices.Contains(phases(r), "ocp-worker-1 Isolated") })

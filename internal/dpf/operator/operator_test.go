@@ -92,7 +92,7 @@ func TestReconcile_deploysThenMovesTheNetworkThenRests(t *testing.T) {
 	f.Expect(f.writes[before:]).To(BeEmpty(), "nothing has changed")
 }
 
-// A DPU cluster that is down is told about, and holds up nobody.
+// A DPU cluster that is down is told about, and holds up no other cluster.
 func TestReconcile_oneDPUClusterDown(t *testing.T) {
 	f := newFixture(t)
 	f.addCluster("b", errors.New("it doesn't answer in time"))
@@ -107,7 +107,7 @@ func TestReconcile_oneDPUClusterDown(t *testing.T) {
 	f.Expect(f.condition(operatorv1.ReadyCondition)).To(success)
 }
 
-// A Secret that only looks like a kubeconfig is told about, and holds up nobody: it gets no pull secrets, so that a deletion has none to
+// A Secret that only looks like a kubeconfig is told about, and holds up no other: it gets no pull secrets, so that a deletion has none to
 // remove.
 func TestReconcile_aDPUClusterThatIsRefused(t *testing.T) {
 	f := newFixture(t)

@@ -16,7 +16,7 @@ type record struct{ path string }
 // made is an address, or without one the link being up.
 type made struct {
 	Link    string       `json:"link"`
-	Index   int          `json:"index"` // a link that was made anew has another one, and nothing of ours
+	Index   int          `json:"index"` // a link that was made again has another one, and nothing of ours
 	Address netip.Prefix `json:"address,omitzero"`
 }
 
