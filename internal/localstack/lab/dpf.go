@@ -18,7 +18,7 @@ import (
 // DPFExample is the example whose management cluster is one of OpenShift's, with workers that have DPUs.
 const DPFExample = "dpf"
 
-// nodeTimeout is the shortest that there is: nobody waits longer to see a node fail.
+// nodeTimeout is the shortest that there is: the lab shows a node that fails after it.
 const nodeTimeout = "1m"
 
 // dpfMilestones are the DPFOperatorConfig's conditions that tell a user how far it is, in the order in which they come true.
