@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
+	"github.com/bedplate/bedplate/internal/patch"
 )
 
 // Of an ApplySet, by KEP-3659: a parent says which kinds its members are of, and each member has the parent's ID.
@@ -172,7 +173,7 @@ func (s Set) apply(ctx context.Context, want, now *unstructured.Unstructured) (*
 		if now, err = s.lost(ctx, want); err != nil {
 			return nil, err
 		}
-	} else if holds(now.Object, fields.Object) {
+	} else if patch.Holds(now.Object, fields.Object) {
 		return now, nil
 	}
 	if now != nil {
@@ -228,36 +229,6 @@ func (s Set) fields(want *unstructured.Unstructured) (*unstructured.Unstructured
 	annotations[appliedAnnotation] = base64.RawURLEncoding.EncodeToString(sum[:])
 	u.SetAnnotations(annotations)
 	return u, nil
-}
-
-// holds reports whether an object has all that is wanted. It may have more fields, such as defaults, but no longer lists.
-func holds(has, wanted any) bool {
-	switch wanted := wanted.(type) {
-	case map[string]any:
-		fields, is := has.(map[string]any)
-		if !is {
-			return len(wanted) == 0 && has == nil
-		}
-		for name, value := range wanted {
-			if !holds(fields[name], value) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		list, _ := has.([]any)
-		if len(list) != len(wanted) {
-			return false
-		}
-		for i := range wanted {
-			if !holds(list[i], wanted[i]) {
-				return false
-			}
-		}
-		return true
-	default:
-		return has == wanted
-	}
 }
 
 // members of the Set, of these kinds. There are none of a kind that isn't served any more.

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/bedplate/bedplate/internal/hydrazine/central"
+	"github.com/bedplate/bedplate/internal/patch"
 )
 
 // appliedAnnotation has a digest of all that was applied: a field that isn't wanted any more is seen by nothing else.
@@ -68,7 +69,7 @@ func (r *Runtime) apply(ctx context.Context, group string, wanted, found client.
 		if err != nil {
 			return fmt.Errorf("encode the central's %s: %w", r.kind(wanted), err)
 		}
-		if holds(has, fields.Object) {
+		if patch.Holds(has, fields.Object) {
 			return nil
 		}
 		fields.SetUID(found.GetUID()) // not another one that has replaced it
@@ -96,34 +97,6 @@ func (r *Runtime) fields(wanted client.Object) (*unstructured.Unstructured, erro
 	sum := sha256.Sum256(text)
 	u.SetAnnotations(map[string]string{appliedAnnotation: hex.EncodeToString(sum[:])})
 	return u, nil
-}
-
-// holds reports whether an object has all that is wanted. It may have more fields, such as defaults, but no longer
-// lists.
-func holds(has, wanted any) bool {
-	switch wanted := wanted.(type) {
-	case map[string]any:
-		fields, _ := has.(map[string]any)
-		for name, value := range wanted {
-			if !holds(fields[name], value) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		list, _ := has.([]any)
-		if len(list) != len(wanted) {
-			return false
-		}
-		for i := range wanted {
-			if !holds(list[i], wanted[i]) {
-				return false
-			}
-		}
-		return true
-	default:
-		return has == wanted
-	}
 }
 
 // remove an object of a group. As long as it exists that is central.ErrOnItsWay; with foreground deletion it exists as long as
