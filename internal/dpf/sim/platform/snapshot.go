@@ -46,15 +46,20 @@ func (p *Platform) settle(ctx context.Context) error {
 	}
 }
 
-// unsettled says what isn't as it is in a cluster at rest.
+// unsettled says what isn't as it is in a cluster at rest. A node has a taint until its kubelet has reported, in either cluster.
 func (p *Platform) unsettled(ctx context.Context) error {
-	nodes, pods := &corev1.NodeList{}, &corev1.PodList{}
-	if err := errors.Join(p.ocp.List(ctx, nodes), p.ocp.List(ctx, pods)); err != nil {
+	hosts, dpus, pods := &corev1.NodeList{}, &corev1.NodeList{}, &corev1.PodList{}
+	if err := errors.Join(p.ocp.List(ctx, hosts), p.dpus.List(ctx, dpus), p.ocp.List(ctx, pods)); err != nil {
 		return err
 	}
-	for _, n := range nodes.Items {
-		if n.Annotations["k8s.ovn.org/node-chassis-id"] == "" || len(n.Spec.Taints) > 0 {
+	for _, n := range slices.Concat(hosts.Items, dpus.Items) {
+		if len(n.Spec.Taints) > 0 {
 			return fmt.Errorf("node %s isn't ready", n.Name)
+		}
+	}
+	for _, n := range hosts.Items {
+		if n.Annotations["k8s.ovn.org/node-chassis-id"] == "" {
+			return fmt.Errorf("node %s has no network", n.Name)
 		}
 	}
 	for _, pod := range pods.Items {
