@@ -26,7 +26,7 @@ func ParseImports(all []string) (Imports, error) {
 // Problems of a template's structure, each with its place and its remedy.
 func (i Imports) Problems(t *Template) (problems []string) {
 	say := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
-	if version, _ := t.top["tosca_definitions_version"].(string); !strings.HasPrefix(version, "tosca_simple_yaml_") {
+	if version, _ := t.top()["tosca_definitions_version"].(string); !strings.HasPrefix(version, "tosca_simple_yaml_") {
 		say("tosca_definitions_version must be one of the TOSCA Simple Profile in YAML, such as tosca_simple_yaml_1_0")
 	}
 	if _, err := t.Marked(""); err != nil {
@@ -44,12 +44,12 @@ func (i Imports) Problems(t *Template) (problems []string) {
 
 // Refuse what a template imports or has read otherwise, and isn't allowed.
 func (i Imports) Refuse(t *Template) (problems []string) {
-	for _, imported := range t.imports() {
+	for _, imported := range t.outline().imports {
 		if !i.allow(imported) {
 			problems = append(problems, fmt.Sprintf("imports: %q isn't allowed: the manager allows %s (--tosca-imports)", imported, i))
 		}
 	}
-	for _, file := range slices.Compact(slices.Sorted(slices.Values(files(t.top)))) {
+	for _, file := range t.outline().files {
 		if isRead(file) && !i.allow(file) {
 			problems = append(problems, fmt.Sprintf("implementation or artifact %q isn't allowed: the manager allows %s (--tosca-imports)", file, i))
 		}
@@ -78,7 +78,7 @@ func (i Imports) allow(imported string) bool {
 // imports are the URLs and files of all, in each of the three notations: a text, a name with a text, a name with a file and more. What is
 // written otherwise is in the list as it is, so that it isn't allowed.
 func (t *Template) imports() (all []string) {
-	value, there := t.top["imports"]
+	value, there := t.top()["imports"]
 	if !there || value == nil {
 		return nil
 	}

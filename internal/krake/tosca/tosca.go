@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -42,10 +41,10 @@ const (
 // Template is safe for concurrent use.
 type Template struct {
 	text string
-	// top is what the text means, without our metadata.
-	top  map[string]any
 	mark Mark
-	hash func() string
+	// top is what the text means, without our metadata.
+	top     func() map[string]any
+	outline func() *outline
 }
 
 // Mark is what a template carries of ours when it is sent, so that what it has made is found again.
@@ -57,7 +56,18 @@ type Mark struct {
 }
 
 // Parse a template. The error says in which line it isn't YAML, or which bound it exceeds.
-func Parse(text string) (*Template, error) { return parseWithin(text, 1) }
+func Parse(text string) (*Template, error) {
+	key := sha256.Sum256([]byte(text))
+	if o, known := recall(key); known {
+		return o.template(text), nil
+	}
+	t, err := parseWithin(text, 1)
+	if err != nil {
+		return nil, err
+	}
+	t.outline = sync.OnceValue(func() *outline { return remember(key, t.outlined()) })
+	return t, nil
+}
 
 // parseWithin so many times the bounds.
 func parseWithin(text string, times int) (*Template, error) {
@@ -66,21 +76,27 @@ func parseWithin(text string, times int) (*Template, error) {
 		return nil, err
 	}
 	asOldYAML(document)
-	t := &Template{text: text}
-	if err := document.Decode(&t.top); err != nil {
+	var top map[string]any
+	if err := document.Decode(&top); err != nil {
 		return nil, readable(err)
 	}
-	if metadata, ok := t.top["metadata"].(map[string]any); ok {
-		t.mark.Owner, _ = metadata[OwnerKey].(string)
-		t.mark.Hash, _ = metadata[hashKey].(string)
+	var mark Mark
+	if metadata, ok := top["metadata"].(map[string]any); ok {
+		mark.Owner, _ = metadata[OwnerKey].(string)
+		mark.Hash, _ = metadata[hashKey].(string)
 		delete(metadata, OwnerKey)
 		delete(metadata, hashKey)
 		if len(metadata) == 0 {
-			delete(t.top, "metadata")
+			delete(top, "metadata")
 		}
 	}
-	t.hash = sync.OnceValue(t.sum)
-	return t, nil
+	return newTemplate(text, mark, top), nil
+}
+
+func newTemplate(text string, mark Mark, top map[string]any) *Template {
+	t := &Template{text: text, mark: mark, top: func() map[string]any { return top }}
+	t.outline = sync.OnceValue(t.outlined)
+	return t
 }
 
 // Read a template that an infrastructure manager has. All that was merged into it, and how it is written there, may have made it larger
@@ -90,13 +106,11 @@ func Read(text string) (*Template, error) {
 	if err == nil {
 		return t, nil
 	}
-	t = &Template{text: text}
-	t.hash = sync.OnceValue(t.sum)
-	t.mark = markIn(text)
-	if t.mark.Owner == "" {
+	mark := markIn(text)
+	if mark.Owner == "" {
 		return nil, err
 	}
-	return t, nil
+	return newTemplate(text, mark, nil), nil
 }
 
 // markIn a text, as both Marked and the infrastructure manager write it: each field in a line of its own. The text may be a long one of
@@ -231,10 +245,10 @@ func asOldYAML(n *yaml.Node) {
 }
 
 // Hash is the same for templates that mean the same, whatever the order of their keys, comments, formatting and our metadata.
-func (t *Template) Hash() string { return t.hash() }
+func (t *Template) Hash() string { return t.outline().hash }
 
 func (t *Template) sum() string {
-	text, err := yaml.Marshal(t.top) // with sorted keys
+	text, err := yaml.Marshal(t.top()) // with sorted keys
 	if err != nil {
 		panic(fmt.Sprintf("marshal what was unmarshalled: %v", err))
 	}
@@ -316,19 +330,17 @@ func child(mapping *yaml.Node, name string) *yaml.Node {
 }
 
 // NodeTemplates are their names, sorted.
-func (t *Template) NodeTemplates() []string {
-	return slices.Sorted(maps.Keys(t.mapping("topology_template", "node_templates")))
-}
+func (t *Template) NodeTemplates() []string { return t.outline().nodes }
 
 // Removed are the node templates of before that after doesn't have.
 func Removed(before, after *Template) []string {
 	still := after.NodeTemplates()
-	return slices.DeleteFunc(before.NodeTemplates(), func(name string) bool { return slices.Contains(still, name) })
+	return slices.DeleteFunc(slices.Clone(before.NodeTemplates()), func(name string) bool { return slices.Contains(still, name) })
 }
 
 // mapping at a path, or nil.
 func (t *Template) mapping(path ...string) map[string]any {
-	here := t.top
+	here := t.top()
 	for _, name := range path {
 		here, _ = here[name].(map[string]any)
 	}

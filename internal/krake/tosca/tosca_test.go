@@ -315,6 +315,38 @@ func TestRemoved_areNodeTemplates(t *testing.T) {
 	g.Expect(tosca.Removed(before, parse(t, "a: b"))).To(Equal([]string{"front", "wn"}))
 }
 
+func TestParse_ofATextThatIsKnownIsTheSame(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	text := strings.Replace(template, "front", "known", 1) + "  artifacts: [/etc/passwd]\nmetadata: {bedplate_owner: me, bedplate_hash: abc}\n"
+	first := parse(t, text)
+	problems := tosca.Imports(nil).Problems(first)
+	g.Expect(problems).To(ContainElements(ContainSubstring("raw.githubusercontent.com"), ContainSubstring("/etc/passwd")))
+	again := parse(t, text)
+	g.Expect(tosca.Imports(nil).Problems(again)).To(Equal(problems))
+	g.Expect(again.NodeTemplates()).To(Equal([]string{"known", "wn"}))
+	g.Expect(again.Mark()).To(Equal(tosca.Mark{Owner: "me", Hash: "abc"}))
+	g.Expect(again.Hash()).To(Equal(first.Hash()))
+	marked, err := again.Marked("you")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(parse(t, marked).Mark()).To(Equal(tosca.Mark{Owner: "you", Hash: first.Hash()}))
+}
+
+// What is done in each poll with a template of 20 KiB: nothing of it is parsed.
+func BenchmarkParse_ofATextThatIsKnown(b *testing.B) {
+	var text strings.Builder
+	text.WriteString(template)
+	for i := range 300 {
+		fmt.Fprintf(&text, "  comment%d: {of: a template that is as long as those of real clusters}\n", i)
+	}
+	for b.Loop() {
+		parsed, err := tosca.Parse(text.String())
+		if err != nil || len(grycap.Refuse(parsed)) > 0 || parsed.Hash() == "" {
+			b.Fatal(err)
+		}
+	}
+}
+
 func FuzzTemplate(f *testing.F) {
 	for _, text := range []string{
 		template, "a: &a [*a]", "<<: {a: b}\n", "metadata: &x {<<: *x}", "? [a]\n: b\n", "a: .nan\n.nan: b", "a: !!binary aGk=", "1: 2\ntrue: no",
@@ -328,10 +360,13 @@ func FuzzTemplate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		grycap.Problems(parsed)
-		again, err := tosca.Parse(text)
+		problems := grycap.Problems(parsed)
+		again, err := tosca.Parse(text) // whose outline is known
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(tosca.Equal(parsed, again)).To(BeTrue())
+		g.Expect(grycap.Problems(again)).To(Equal(problems))
+		g.Expect(again.NodeTemplates()).To(Equal(parsed.NodeTemplates()))
+		g.Expect(again.Mark()).To(Equal(parsed.Mark()))
 		if marked, err := parsed.Marked("owner"); err == nil {
 			g.Expect(parse(t, marked).Mark()).To(Equal(tosca.Mark{Owner: "owner", Hash: parsed.Hash()}))
 		}
