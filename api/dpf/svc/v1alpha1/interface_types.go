@@ -114,8 +114,8 @@ type VF struct {
 	// +kubebuilder:validation:Maximum=7
 	PFID *int32 `json:"pfID,omitempty"`
 
-	// parentInterfaceRef names the physical function's interface on the DPU.
-	// Without it it is the one of pfID.
+	// parentInterfaceRef names the physical function's interface. It is accepted and has no effect:
+	// pfID and vfID say which representor it is.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=15
