@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,6 +14,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/dpucluster"
 	"github.com/bedplate/bedplate/internal/dpf/dpuservice"
@@ -22,7 +24,6 @@ import (
 )
 
 const (
-	defaultNamespace = "dpf-operator-system"
 	// name of the lease, where services are run.
 	name = "dpf-dpuservice-manager"
 	// chainsName is that of chains alone: one leads beside the one that leads services.
@@ -35,6 +36,7 @@ const (
 type flags struct {
 	controllers string
 	namespace   string
+	sourceRepos []string
 	egress      egress.Flags
 }
 
@@ -52,8 +54,10 @@ func newCommand() (*cobra.Command, *flags) {
 		"Services on DPUs: their Applications, chains, interfaces and pools of addresses", f.run)
 	command.Flags().StringVar(&f.controllers, "controllers", "",
 		`Which controllers run: "services", with pull secrets, or "chains", with interfaces and pools. Without it all do.`)
-	command.Flags().StringVar(&f.namespace, "argocd-namespace", defaultNamespace,
+	command.Flags().StringVar(&f.namespace, "argocd-namespace", operatorv1.Namespace,
 		"Namespace of Argo CD's Applications, projects and cluster Secrets.")
+	command.Flags().StringSliceVar(&f.sourceRepos, "source-repos", []string{"*"},
+		"Repositories that the charts of DPUServices may come from, but for the operator's own: patterns as in Argo CD's AppProjects.")
 	f.egress.Add(command.Flags())
 	return command, f
 }
@@ -65,6 +69,11 @@ func (f *flags) read() (egress.Policy, error) {
 	}
 	if problems := validation.IsDNS1123Label(f.namespace); len(problems) > 0 {
 		return egress.Policy{}, fmt.Errorf("--argocd-namespace %q: %s", f.namespace, problems[0])
+	}
+	for _, repo := range f.sourceRepos {
+		if repo == "" || strings.ContainsAny(repo, " \t\n") {
+			return egress.Policy{}, fmt.Errorf("--source-repos %q: give patterns of URLs, with commas between them", repo)
+		}
 	}
 	return f.egress.Policy()
 }
@@ -102,7 +111,9 @@ func (f *flags) setup(mgr ctrl.Manager, scheme *runtime.Scheme, policy egress.Po
 		return err
 	}
 	if f.controllers != chains {
-		config := dpuservice.Config{Namespace: f.namespace, Clusters: clusters, Poll: options.Poll}
+		config := dpuservice.Config{
+			Namespace: f.namespace, System: operatorv1.Namespace, SourceRepos: f.sourceRepos, Clusters: clusters, Poll: options.Poll,
+		}
 		if err := dpuservice.Setup(mgr, config, options.Controller()); err != nil {
 			return err
 		}

@@ -12,6 +12,8 @@ func TestFlags_thatMakeNoSenseAreRefused(t *testing.T) {
 	for flag, says := range map[string]string{
 		"--controllers=all":         `--controllers "all": choose services or chains`,
 		"--argocd-namespace=a/b":    `--argocd-namespace "a/b"`,
+		"--source-repos=a,,b":       `--source-repos ""`,
+		"--source-repos=a b":        `--source-repos "a b"`,
 		"--allowed-endpoints=a b":   "--allowed-endpoints",
 		"--poll-interval=often":     "invalid argument",
 		"--insecure-endpoints=true": "unknown flag",

@@ -52,6 +52,9 @@ func newCommand() (*cobra.Command, *flags) {
 	command.Flags().StringVar(&f.release.Charts, "chart-registry", components.DefaultCharts,
 		"Where the charts of the components on DPU clusters are: oci:// or https://.")
 	command.Flags().StringVar(&f.release.Version, "components-version", components.Version(), "Version of these images and charts.")
+	command.Flags().StringVar(&f.release.SourceRepos, "service-source-repos", "",
+		"Repositories that the charts of users' DPUServices may come from: patterns as in Argo CD's AppProjects, with commas between them. "+
+			"Without it they may come from anywhere.")
 	return command, f
 }
 
@@ -62,6 +65,7 @@ func (f *flags) read() (c operator.Config, err error) {
 	if err := errors.Join(
 		flagcheck.That("image-registry", r.Registry, r.Registry != "" && !strings.HasSuffix(r.Registry, "/"), "such as "+components.DefaultRegistry),
 		flagcheck.That("chart-registry", r.Charts, isURL, "a URL such as "+components.DefaultCharts),
+		flagcheck.That("service-source-repos", r.SourceRepos, !strings.ContainsAny(r.SourceRepos, " \t\n"), "without blanks"),
 		flagcheck.That("components-version", r.Version, r.Version != "", "a version, such as v1.2.3"),
 	); err != nil {
 		return c, err

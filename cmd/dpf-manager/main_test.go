@@ -25,9 +25,10 @@ func TestFlags_areRead(t *testing.T) {
 	g.Expect(none.Release).To(Equal(components.Release{
 		Registry: "ghcr.io/bedplate", Charts: "oci://ghcr.io/bedplate/charts", Version: components.Version()}))
 	all, err := read("--image-registry=localhost:5000/a", "--chart-registry=https://example.com/charts", "--components-version=v1.2.3",
-		"--insecure-loopback-endpoints")
+		"--insecure-loopback-endpoints", "--service-source-repos=oci://a/**,https://b")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(all.Release).To(Equal(components.Release{Registry: "localhost:5000/a", Charts: "https://example.com/charts", Version: "v1.2.3"}))
+	g.Expect(all.Release).To(Equal(components.Release{Registry: "localhost:5000/a", Charts: "https://example.com/charts", Version: "v1.2.3",
+		SourceRepos: "oci://a/**,https://b"}))
 	g.Expect(all.Egress.Loopback).To(BeTrue())
 }
 
@@ -40,6 +41,8 @@ func TestFlags_thatMakeNoSenseAreRefused(t *testing.T) {
 		"--chart-registry=ftp://": "chart-registry",
 		"--components-version=":   "components-version",
 		"--allowed-endpoints=a b": "allowed-endpoints",
+
+		"--service-source-repos=a, b": "service-source-repos",
 	} {
 		_, err := read(flag)
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(says)), flag)

@@ -90,6 +90,8 @@ type Release struct {
 	Charts string
 	// Version of both.
 	Version string
+	// SourceRepos are patterns, with commas between them, of where the charts of users' DPUServices may come from; "": from anywhere.
+	SourceRepos string
 }
 
 // Defaults of a Release.

@@ -57,7 +57,7 @@ func (r Release) objects(c Component, config *operatorv1.DPFOperatorConfig, host
 	for _, o := range objects {
 		switch o.GetKind() {
 		case "Deployment", "DaemonSet":
-			err = editPod(o, images(r.image(c, config)), pullSecrets(config.Spec.ImagePullSecrets))
+			err = editPod(o, images(r.image(c, config)), pullSecrets(config.Spec.ImagePullSecrets), r.arguments(c))
 		case "PersistentVolumeClaim":
 			err = unstructured.SetNestedField(o.Object, config.Spec.BFBPersistentVolume, "spec", "volumeName")
 		case "ConfigMap":
@@ -124,6 +124,16 @@ func images(reference string) edit {
 		}
 		for i := range pod.Containers {
 			pod.Containers[i].Image = reference
+		}
+		return nil
+	}
+}
+
+// arguments that the operator passes on.
+func (r Release) arguments(c Component) edit {
+	return func(pod *corev1.PodSpec) error {
+		if c.Key == operatorv1.ComponentDPUService && r.SourceRepos != "" {
+			pod.Containers[0].Args = append(pod.Containers[0].Args, "--source-repos="+r.SourceRepos)
 		}
 		return nil
 	}

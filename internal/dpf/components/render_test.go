@@ -85,6 +85,25 @@ var workloads = map[operatorv1.Component][2]string{
 	operatorv1.ComponentDPUCNIProvisioner:      {"DPUService", "dpucniprovisioner"},
 }
 
+// What users' DPUServices may come from is a flag of the controller alone, which the operator passes on.
+func TestRender_passesOnSourceRepos(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	restricted := release
+	restricted.SourceRepos = "oci://example.com/**,https://example.com/charts"
+	arguments := func(r components.Release, name string) []any {
+		all, err := r.Render(configuration(), components.HostCluster, false, machines)
+		g.Expect(err).NotTo(HaveOccurred())
+		containers, _, err := unstructured.NestedSlice(find(all, "Deployment", name).Object, "spec", "template", "spec", "containers")
+		g.Expect(err).NotTo(HaveOccurred())
+		return containers[0].(map[string]any)["args"].([]any)
+	}
+	flag := ContainElement("--source-repos=oci://example.com/**,https://example.com/charts")
+	g.Expect(arguments(restricted, "dpf-dpuservice-controller")).To(flag)
+	g.Expect(arguments(restricted, "dpf-servicefunctionchain-controller")).NotTo(flag)
+	g.Expect(arguments(release, "dpf-dpuservice-controller")).NotTo(ContainElement(HavePrefix("--source-repos")))
+}
+
 // The peer splits an image at its first colon.
 func TestRender_imagesAreThoseOfTheUserAsWritten(t *testing.T) {
 	t.Parallel()

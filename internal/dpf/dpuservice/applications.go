@@ -32,7 +32,7 @@ func (r *reconciler) applyAll(ctx context.Context, service *svcv1.DPUService, t 
 			waiting = append(waiting, "Application "+name+": Argo CD doesn't know its cluster yet")
 			continue
 		}
-		now, refused, err := r.apply(ctx, service, application(r.Namespace, service, cluster, values))
+		now, refused, err := r.apply(ctx, service, r.application(service, cluster, values))
 		switch {
 		case err != nil:
 			problems = append(problems, err)

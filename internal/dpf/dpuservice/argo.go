@@ -25,9 +25,9 @@ var (
 
 // Names in Argo CD.
 const (
-	// ProjectDPU has the Applications of DPU clusters.
+	// ProjectDPU has the Applications of the operator's own DPUServices in DPU clusters. Those of other namespaces have their own.
 	ProjectDPU = "doca-platform-project-dpu"
-	// ProjectHost has those of the host cluster.
+	// ProjectHost has those in the host cluster.
 	ProjectHost = "doca-platform-project-host"
 	// CascadeFinalizer lets Argo CD delete what an Application has deployed, before the Application goes.
 	CascadeFinalizer = "resources-finalizer.argocd.argoproj.io"
@@ -62,9 +62,7 @@ func applicationName(cluster types.NamespacedName, service *svcv1.DPUService) st
 }
 
 // application of a service in one cluster. Values aren't shared with anything.
-func application(
-	namespace string, service *svcv1.DPUService, cluster types.NamespacedName, values map[string]any,
-) *unstructured.Unstructured {
+func (c Config) application(service *svcv1.DPUService, cluster types.NamespacedName, values map[string]any) *unstructured.Unstructured {
 	source := service.Spec.HelmChart.Source
 	helm := map[string]any{"releaseName": source.ReleaseName, "valuesObject": values}
 	if source.ReleaseName == "" {
@@ -77,19 +75,16 @@ func application(
 	} else {
 		from["path"] = source.Path
 	}
-	project, destination := ProjectDPU, map[string]any{"name": clusterSecretName(cluster), "namespace": service.Namespace}
-	if cluster == host {
-		project, destination = ProjectHost, map[string]any{"server": hostServer, "namespace": service.Namespace}
+	sync := map[string]any{"automated": map[string]any{"prune": true, "selfHeal": true}}
+	if service.Namespace == c.System { // Argo CD needs the right to all Namespaces for that
+		sync["syncOptions"] = []any{"CreateNamespace=true"}
 	}
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-		"project": project, "source": from, "destination": destination,
-		"syncPolicy": map[string]any{
-			"automated":   map[string]any{"prune": true, "selfHeal": true},
-			"syncOptions": []any{"CreateNamespace=true"},
-		},
+		"project": c.projectName(service.Namespace, cluster), "source": from, "destination": destination(cluster, service.Namespace),
+		"syncPolicy": sync,
 	}}}
 	o.SetGroupVersionKind(ApplicationKind)
-	o.SetNamespace(namespace)
+	o.SetNamespace(c.Namespace)
 	o.SetName(applicationName(cluster, service))
 	o.SetLabels(map[string]string{uidLabel: string(service.UID)})
 	o.SetAnnotations(map[string]string{serviceAnnotation: keyOf(service), clusterAnnotation: cluster.String()})
@@ -107,31 +102,6 @@ func releaseName(service string) string {
 
 func keyOf(o metav1.Object) string {
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}.String()
-}
-
-// project lets Applications into some clusters, and nowhere else.
-func project(namespace, name string, destinations []any) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-		"description": "What DPUServices deploy", "sourceRepos": []any{"*"}, "destinations": destinations,
-		"clusterResourceWhitelist": []any{map[string]any{"group": "*", "kind": "*"}},
-	}}}
-	o.SetGroupVersionKind(ProjectKind)
-	o.SetNamespace(namespace)
-	o.SetName(name)
-	o.SetLabels(map[string]string{managedLabel: managed})
-	return o
-}
-
-// projects for the host cluster and for some DPU clusters.
-func projects(namespace string, clusters []types.NamespacedName) []*unstructured.Unstructured {
-	destinations := []any{}
-	for _, cluster := range clusters {
-		destinations = append(destinations, map[string]any{"name": clusterSecretName(cluster), "namespace": "*"})
-	}
-	return []*unstructured.Unstructured{
-		project(namespace, ProjectDPU, destinations),
-		project(namespace, ProjectHost, []any{map[string]any{"server": hostServer, "namespace": "*"}}),
-	}
 }
 
 // clusterSecret is how Argo CD gets to know a DPU cluster.

@@ -22,7 +22,7 @@ func TestApplication_longNamesStayTwoReleases(t *testing.T) {
 		"s", strings.Repeat("a", 53), strings.Repeat("a", 53) + "-x", strings.Repeat("a", 53) + "-y", strings.Repeat("a", 52) + ".x" + strings.Repeat("b", 190),
 	} {
 		service := &svcv1.DPUService{ObjectMeta: metav1.ObjectMeta{Namespace: "users", Name: name}}
-		a := application("argo", service, types.NamespacedName{Namespace: "dpus", Name: "a"}, nil)
+		a := Config{Namespace: "argo"}.application(service, types.NamespacedName{Namespace: "dpus", Name: "a"}, nil)
 		release, _, _ := unstructured.NestedString(a.Object, "spec", "source", "helm", "releaseName")
 		g.Expect(len(release)).To(BeNumerically("<=", 53))
 		g.Expect(validation.IsDNS1123Subdomain(release)).To(BeEmpty())

@@ -112,13 +112,17 @@ func (r *reconciler) targets(ctx context.Context, service *svcv1.DPUService) (t 
 		}
 		for _, c := range clusters {
 			t.wanted = append(t.wanted, c.Name)
-			if c.Access == nil {
-				problems = append(problems, fmt.Sprintf("DPU cluster %s: %v", c.Name, c.Err))
+			err := c.Err
+			if c.Client != nil && service.Namespace != r.System { // Argo CD may not create it
+				err = ensureNamespace(ctx, c.Client, service.Namespace)
+			}
+			if c.Access == nil || c.Client != nil && err != nil {
+				problems = append(problems, fmt.Sprintf("DPU cluster %s: %v", c.Name, err))
 			}
 		}
 	}
 	for _, cluster := range t.wanted {
-		missing, err := r.missing(ctx, cluster)
+		missing, err := r.missing(ctx, service.Namespace, cluster)
 		if err != nil {
 			return t, err
 		}
@@ -135,12 +139,9 @@ func (r *reconciler) targets(ctx context.Context, service *svcv1.DPUService) (t 
 	return t, nil
 }
 
-// missing is what Argo CD lacks for a cluster; "" is nothing.
-func (r *reconciler) missing(ctx context.Context, cluster types.NamespacedName) (string, error) {
-	project, destination := empty(ProjectKind), map[string]any{"server": hostServer}
-	name := ProjectHost
+// missing is what Argo CD lacks for a namespace's services in a cluster; "" is nothing.
+func (r *reconciler) missing(ctx context.Context, namespace string, cluster types.NamespacedName) (string, error) {
 	if cluster != host {
-		name, destination = ProjectDPU, map[string]any{"name": clusterSecretName(cluster)}
 		secret := &metav1.PartialObjectMetadata{}
 		secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 		key := types.NamespacedName{Namespace: r.Namespace, Name: clusterSecretName(cluster)}
@@ -152,18 +153,7 @@ func (r *reconciler) missing(ctx context.Context, cluster types.NamespacedName) 
 			return "Argo CD has no Secret " + key.Name + " of ours for DPU cluster " + cluster.String(), nil
 		}
 	}
-	err := r.cached.Get(ctx, types.NamespacedName{Namespace: r.Namespace, Name: name}, project)
-	if client.IgnoreNotFound(err) != nil {
-		return "", fmt.Errorf("read AppProject %s: %w", name, err)
-	}
-	destinations, _, _ := unstructured.NestedSlice(project.Object, "spec", "destinations")
-	for _, d := range destinations {
-		fields, _ := d.(map[string]any)
-		if fields["name"] == destination["name"] && fields["server"] == destination["server"] {
-			return "", nil
-		}
-	}
-	return fmt.Sprintf("AppProject %s doesn't let Applications into %s", name, cluster), nil
+	return r.admits(ctx, namespace, cluster)
 }
 
 // pause the Applications that there are.

@@ -66,8 +66,9 @@ func newFixture(t *testing.T, more ...string) *fixture {
 		Scheme: mgr.GetScheme(), Egress: egress.Policy{Loopback: true}, ProbeInterval: 200 * time.Millisecond,
 	}, controller.Options{})
 	f.Expect(err).NotTo(HaveOccurred())
-	f.Expect(dpuservice.Setup(mgr, dpuservice.Config{Namespace: f.argo, Clusters: clusters, Poll: time.Second},
-		controller.Options{})).To(Succeed())
+	f.Expect(dpuservice.Setup(mgr, dpuservice.Config{
+		Namespace: f.argo, System: f.argo, SourceRepos: []string{"oci://example.com/**"}, Clusters: clusters, Poll: time.Second,
+	}, controller.Options{})).To(Succeed())
 	sync := &argo.Argo{Client: f.Client, Namespace: f.argo, Charts: chart, Interval: 200 * time.Millisecond}
 	f.Expect(sync.SetupWithManager(mgr)).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
@@ -94,11 +95,36 @@ func installArgo(t *testing.T) {
 
 // chart is a ConfigMap for each release, with the values, and one that only version 1 has.
 func chart(r argo.Release) ([]*unstructured.Unstructured, error) {
+	if r.Chart != "c" {
+		return []*unstructured.Unstructured{charts[r.Chart](r)}, nil
+	}
 	objects := []*unstructured.Unstructured{deployed(r.Application, r)}
 	if r.Version == "1" {
 		objects = append(objects, deployed(r.Application+"-v1", r))
 	}
 	return objects, nil
+}
+
+// charts by their names, of one object each.
+var charts = map[string]func(argo.Release) *unstructured.Unstructured{
+	"administrator": func(r argo.Release) *unstructured.Unstructured { return role("ClusterRoleBinding", r) },
+	"role":          func(r argo.Release) *unstructured.Unstructured { return role("RoleBinding", r) },
+	"elsewhere": func(r argo.Release) *unstructured.Unstructured {
+		o := deployed(r.Application, r)
+		o.SetNamespace("kube-system")
+		return o
+	},
+	"pod": func(r argo.Release) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": r.Application},
+			"spec": map[string]any{"containers": []any{map[string]any{"name": "a", "image": "a"}}}}}
+	},
+}
+
+func role(kind string, r argo.Release) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": map[string]any{"name": r.Application},
+		"roleRef": map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+	}}
 }
 
 func deployed(name string, r argo.Release) *unstructured.Unstructured {

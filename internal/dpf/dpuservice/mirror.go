@@ -13,16 +13,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
+	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/dpucluster"
 	"github.com/bedplate/bedplate/internal/patch"
 )
 
 const (
-	// PullSecretLabel is on Secrets of the host cluster that DPU clusters get, too, in a namespace of the same name.
+	// PullSecretLabel is on pull secrets of the host cluster that DPU clusters get, too, in a namespace of the same name: those of the
+	// operator's namespace, and of namespaces with a DPUService for DPU clusters.
 	PullSecretLabel = "dpu.nvidia.com/image-pull-secret" //nolint:gosec // the name of a label
 	// mirroredLabel is on the copies.
 	mirroredLabel, mirrored = "svc.dpu.nvidia.com/mirrored", "true"
@@ -42,6 +47,7 @@ type mirror struct {
 func (m *mirror) setup(mgr ctrl.Manager, options controller.Options) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("dpuservice-pull-secrets").
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(m.affected)).
+		Watches(&svcv1.DPUService{}, handler.EnqueueRequestsFromMapFunc(m.all), builder.WithPredicates(comesAndGoes)).
 		WatchesRawSource(m.Clusters.Source(func(_ context.Context, e dpucluster.Event) []ctrl.Request {
 			if e.Object != nil {
 				return nil
@@ -54,14 +60,21 @@ func (m *mirror) setup(mgr ctrl.Manager, options controller.Options) error {
 	return nil
 }
 
+// comesAndGoes: where a DPUService is deployed can't be changed.
+var comesAndGoes = predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
+
 // affected are all clusters where a Secret has the label. Of a change the old and the new Secret are asked for.
-func (m *mirror) affected(ctx context.Context, secret client.Object) (requests []ctrl.Request) {
+func (m *mirror) affected(ctx context.Context, secret client.Object) []ctrl.Request {
 	if _, is := secret.GetLabels()[PullSecretLabel]; !is {
 		return nil
 	}
+	return m.all(ctx, secret)
+}
+
+func (m *mirror) all(ctx context.Context, _ client.Object) (requests []ctrl.Request) {
 	clusters, err := m.Clusters.All(ctx)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to enqueue the DPU clusters for a pull secret")
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to enqueue the DPU clusters for their pull secrets")
 	}
 	for _, c := range clusters {
 		requests = append(requests, ctrl.Request{NamespacedName: c.Name})
@@ -88,10 +101,9 @@ func (m *mirror) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 }
 
 func (m *mirror) compare(ctx context.Context, c dpucluster.Cluster) error {
-	var originals metav1.PartialObjectMetadataList
-	originals.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	if err := m.cached.List(ctx, &originals, client.HasLabels{PullSecretLabel}); err != nil {
-		return fmt.Errorf("list the pull secrets: %w", err)
+	originals, err := m.originals(ctx)
+	if err != nil {
+		return err
 	}
 	var copies corev1.SecretList
 	if err := c.Client.List(ctx, &copies, client.MatchingLabels{mirroredLabel: mirrored}); err != nil {
@@ -102,12 +114,10 @@ func (m *mirror) compare(ctx context.Context, c dpucluster.Cluster) error {
 	for i := range copies.Items {
 		orphans[client.ObjectKeyFromObject(&copies.Items[i])] = &copies.Items[i]
 	}
-	for i := range originals.Items {
-		key := client.ObjectKeyFromObject(&originals.Items[i])
+	for _, key := range originals {
 		original := &corev1.Secret{}
 		err := m.live.Get(ctx, key, original)
-		_, labelled := original.Labels[PullSecretLabel]
-		if apierrors.IsNotFound(err) || err == nil && (original.DeletionTimestamp != nil || !labelled) {
+		if apierrors.IsNotFound(err) || err == nil && !isPullSecret(original) {
 			continue
 		}
 		if err == nil {
@@ -122,6 +132,38 @@ func (m *mirror) compare(ctx context.Context, c dpucluster.Cluster) error {
 		problems = append(problems, removeCopy(ctx, c.Client, orphan))
 	}
 	return joined(problems)
+}
+
+// originals are the Secrets with the label, of namespaces that have something in DPU clusters. Those of the operator's namespace have it
+// from the operator.
+func (m *mirror) originals(ctx context.Context) (keys []types.NamespacedName, _ error) {
+	var services svcv1.DPUServiceList
+	if err := m.cached.List(ctx, &services); err != nil {
+		return nil, fmt.Errorf("list the DPUServices: %w", err)
+	}
+	deployed := map[string]bool{m.System: true}
+	for i := range services.Items {
+		if s := &services.Items[i]; !s.Spec.DeployInCluster {
+			deployed[s.Namespace] = true
+		}
+	}
+	var labelled metav1.PartialObjectMetadataList
+	labelled.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	if err := m.cached.List(ctx, &labelled, client.HasLabels{PullSecretLabel}); err != nil {
+		return nil, fmt.Errorf("list the pull secrets: %w", err)
+	}
+	for i := range labelled.Items {
+		if key := client.ObjectKeyFromObject(&labelled.Items[i]); deployed[key.Namespace] {
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
+}
+
+// isPullSecret as it is now: another Secret isn't copied, whatever its labels are.
+func isPullSecret(s *corev1.Secret) bool {
+	_, labelled := s.Labels[PullSecretLabel]
+	return labelled && s.DeletionTimestamp == nil && s.Type == corev1.SecretTypeDockerConfigJson
 }
 
 func removeCopy(ctx context.Context, c client.Client, s *corev1.Secret) error {
@@ -163,13 +205,8 @@ func (m *mirror) put(ctx context.Context, c dpucluster.Cluster, original, now *c
 		}
 		return nil
 	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: original.Namespace}}
-	if err := c.Client.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); apierrors.IsNotFound(err) {
-		if err := c.Client.Create(ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("create its namespace: %w", err)
-		}
-	} else if err != nil {
-		return fmt.Errorf("read its namespace: %w", err)
+	if err := ensureNamespace(ctx, c.Client, original.Namespace); err != nil {
+		return err
 	}
 	err := c.Client.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -184,6 +221,20 @@ func (m *mirror) put(ctx context.Context, c dpucluster.Cluster, original, now *c
 	}
 	if err != nil {
 		return fmt.Errorf("create the copy: %w", err)
+	}
+	return nil
+}
+
+func ensureNamespace(ctx context.Context, c client.Client, name string) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); !apierrors.IsNotFound(err) {
+		if err != nil {
+			return fmt.Errorf("read the namespace %s: %w", name, err)
+		}
+		return nil
+	}
+	if err := c.Create(ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create the namespace %s: %w", name, err)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/dpuservice"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -30,6 +31,7 @@ func TestPullSecrets_areThoseOfTheHostCluster(t *testing.T) {
 	dpu := testenv.Another(t)
 	f.cluster("away", f.nowhere())
 	f.cluster("a", dpu.Kubeconfig)
+	f.service(f.users, "s", nil)
 	const first, second = `{"auths":{}}`, `{"auths":{"x":{}}}`
 	rotated, unlabelled, deleted := f.pullSecret("rotated", first), f.pullSecret("unlabelled", first), f.pullSecret("deleted", first)
 	in := func(name string) func() string {
@@ -58,6 +60,36 @@ func TestPullSecrets_areThoseOfTheHostCluster(t *testing.T) {
 	f.Eventually(in("deleted")).Should(BeEmpty())
 	f.Expect(dpu.Client.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs)).To(Succeed())
 	f.Expect(theirs.Data).To(HaveKey("a"))
+}
+
+// A label on a Secret doesn't bring it to DPU clusters: only a service does, of its own namespace, and only pull secrets.
+func TestPullSecrets_areOnlyThoseOfServices(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	dpu := testenv.Another(t)
+	f.cluster("a", dpu.Kubeconfig)
+	there := func(namespace, name string) func() bool {
+		return func() bool {
+			err := dpu.Client.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: name}, &corev1.Secret{})
+			f.Expect(client.IgnoreNotFound(err)).To(Succeed())
+			return err == nil
+		}
+	}
+	secret := f.pullSecret("pull", "{}")
+	other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.users, Name: "key", Labels: secret.Labels}}
+	f.Expect(f.Create(t.Context(), other)).To(Succeed())
+	system := secret.DeepCopy()
+	system.ObjectMeta = metav1.ObjectMeta{Namespace: f.argo, Name: "pull", Labels: secret.Labels}
+	f.service(f.users, "host", func(spec *svcv1.DPUServiceSpec) { spec.DeployInCluster = true })
+	f.Expect(f.Create(t.Context(), system)).To(Succeed())
+	f.Eventually(there(f.argo, "pull")).Should(BeTrue(), "the operator's")
+	f.Consistently(there(f.users, "pull"), still).Should(BeFalse())
+	s := f.service(f.users, "s", nil)
+	f.Eventually(there(f.users, "pull")).Should(BeTrue())
+	f.Consistently(there(f.users, "key"), still).Should(BeFalse())
+	f.Expect(f.Delete(t.Context(), s)).To(Succeed())
+	f.Eventually(there(f.users, "pull")).Should(BeFalse())
+	f.Expect(there(f.argo, "pull")()).To(BeTrue())
 }
 
 func TestPullSecrets_areRemovedFromADPUCluster(t *testing.T) {

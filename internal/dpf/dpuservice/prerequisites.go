@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -61,13 +62,19 @@ func (p *prerequisites) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Res
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	used, err := p.used(ctx)
+	used, namespaces, err := p.used(ctx)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	var services svcv1.DPUServiceList
 	if err := p.List(ctx, &services); err != nil {
 		return ctrl.Result{}, fmt.Errorf("list the DPUServices: %w", err)
+	}
+	for i := range services.Items {
+		namespaces[services.Items[i].Namespace] = true
+	}
+	if len(namespaces) > 0 {
+		namespaces[p.System] = true // an earlier release has put all Applications into its projects
 	}
 	wanted := used
 	if len(services.Items) > 0 {
@@ -85,14 +92,14 @@ func (p *prerequisites) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Res
 		}
 	}
 	problems = append(problems, p.removeSecrets(ctx, wanted))
-	for _, project := range projects(p.Namespace, wanted) {
-		if len(services.Items) == 0 && len(used) == 0 {
-			problems = append(problems, p.removeProject(ctx, project))
-			continue
+	keep := map[string]bool{}
+	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
+		for _, project := range p.projects(namespace, wanted) {
+			keep[project.GetName()] = true
+			problems = append(problems, p.project(ctx, project))
 		}
-		problems = append(problems, p.project(ctx, project))
 	}
-	return ctrl.Result{}, joined(problems)
+	return ctrl.Result{}, joined(append(problems, p.removeProjects(ctx, keep)))
 }
 
 // joined errors. Where all are conflicts it is one.
@@ -104,19 +111,24 @@ func joined(problems []error) error {
 	return errors.Join(problems...)
 }
 
-// used are the DPU clusters in which Applications have something. For a deletion that is needed, too.
-func (p *prerequisites) used(ctx context.Context) (clusters []types.NamespacedName, _ error) {
+// used are the DPU clusters in which Applications have something, and the namespaces of their DPUServices. For a deletion they are needed,
+// too.
+func (p *prerequisites) used(ctx context.Context) (clusters []types.NamespacedName, namespaces map[string]bool, _ error) {
 	all := &unstructured.UnstructuredList{}
 	all.SetGroupVersionKind(ApplicationKind.GroupVersion().WithKind("ApplicationList"))
 	if err := p.cached.List(ctx, all, client.InNamespace(p.Namespace), client.HasLabels{uidLabel}); err != nil {
-		return nil, fmt.Errorf("list the Applications of DPUServices: %w", err)
+		return nil, nil, fmt.Errorf("list the Applications of DPUServices: %w", err)
 	}
+	namespaces = map[string]bool{}
 	for i := range all.Items {
 		if cluster, ok := applicationCluster(&all.Items[i]); ok && !slices.Contains(clusters, cluster) {
 			clusters = append(clusters, cluster)
 		}
+		if namespace, _, ok := strings.Cut(all.Items[i].GetAnnotations()[serviceAnnotation], "/"); ok {
+			namespaces[namespace] = true
+		}
 	}
-	return clusters, nil
+	return clusters, namespaces, nil
 }
 
 // secret of a cluster, as its kubeconfig is now.
@@ -167,37 +179,4 @@ func (p *prerequisites) removeSecrets(ctx context.Context, wanted []types.Namesp
 		}
 	}
 	return joined(problems)
-}
-
-func (p *prerequisites) project(ctx context.Context, want *unstructured.Unstructured) error {
-	now := empty(ProjectKind)
-	err := p.cached.Get(ctx, client.ObjectKeyFromObject(want), now)
-	switch {
-	case apierrors.IsNotFound(err):
-		err = p.Create(ctx, want)
-	case err != nil:
-	case now.GetLabels()[managedLabel] != managed:
-		return fmt.Errorf("AppProject %s isn't ours: rename or delete it", want.GetName())
-	case equality.Semantic.DeepEqual(now.Object["spec"], want.Object["spec"]):
-		return nil
-	default:
-		now = now.DeepCopy()
-		before := now.DeepCopy()
-		now.Object["spec"] = want.Object["spec"]
-		err = p.Patch(ctx, now, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	}
-	if err != nil {
-		return fmt.Errorf("write AppProject %s: %w", want.GetName(), err)
-	}
-	return nil
-}
-
-func (p *prerequisites) removeProject(ctx context.Context, project *unstructured.Unstructured) error {
-	now := empty(ProjectKind)
-	err := p.cached.Get(ctx, client.ObjectKeyFromObject(project), now)
-	if err != nil || now.GetLabels()[managedLabel] != managed {
-		return client.IgnoreNotFound(err)
-	}
-	uid := now.GetUID()
-	return client.IgnoreNotFound(p.Delete(ctx, now, client.Preconditions{UID: &uid}))
 }

@@ -37,6 +37,10 @@ import (
 type Config struct {
 	// Namespace of Argo CD's objects.
 	Namespace string
+	// System is the operator's namespace: its DPUServices may deploy anything.
+	System string
+	// SourceRepos are patterns of the repositories of all others, as in an AppProject: "*" is any.
+	SourceRepos []string
 	// Clusters are the DPU clusters.
 	Clusters *dpucluster.Clusters
 	// Poll is how often something is looked at that waits, and of which no event may come.

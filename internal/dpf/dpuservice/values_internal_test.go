@@ -56,7 +56,7 @@ func TestApplication_isReadyForTheSpecThatItHas(t *testing.T) {
 	g := NewWithT(t)
 	service := &svcv1.DPUService{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s"}}
 	service.Spec.HelmChart.Source = svcv1.ChartSource{RepoURL: "https://example.com", Path: "p", Version: "1"}
-	a := application("argo", service, types.NamespacedName{Namespace: "d", Name: "c"}, map[string]any{"a": int64(1)})
+	a := Config{Namespace: "argo"}.application(service, types.NamespacedName{Namespace: "d", Name: "c"}, map[string]any{"a": int64(1)})
 	g.Expect(problemOf(a)).To(ContainSubstring("hasn't compared"))
 	report := func(sync, health string) {
 		a.Object["status"] = map[string]any{

@@ -31,6 +31,7 @@ func release(ctx context.Context, c client.Reader) (components.Release, error) {
 		for _, arg := range container.Args {
 			for flag, field := range map[string]*string{
 				"--image-registry=": &r.Registry, "--chart-registry=": &r.Charts, "--components-version=": &r.Version,
+				"--service-source-repos=": &r.SourceRepos,
 			} {
 				if value, is := strings.CutPrefix(arg, flag); is {
 					*field = value

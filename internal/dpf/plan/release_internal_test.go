@@ -21,7 +21,9 @@ func TestRelease_isThatOfTheOperator(t *testing.T) {
 		Registry: components.DefaultRegistry, Charts: components.DefaultCharts, Version: components.Version()}))
 	operator := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: operatorv1.Namespace, Name: operatorName}}
 	operator.Spec.Template.Spec.Containers = []corev1.Container{{Name: "manager", Args: []string{
-		"--logging-format=json", "--image-registry=registry.example.com:5000/metal", "--components-version=v0.1.0"}}}
+		"--logging-format=json", "--image-registry=registry.example.com:5000/metal", "--components-version=v0.1.0",
+		"--service-source-repos=oci://example.com/**"}}}
 	g.Expect(release(t.Context(), fake.NewClientBuilder().WithObjects(operator).Build())).To(Equal(components.Release{
-		Registry: "registry.example.com:5000/metal", Charts: components.DefaultCharts, Version: "v0.1.0"}))
+		Registry: "registry.example.com:5000/metal", Charts: components.DefaultCharts, Version: "v0.1.0",
+		SourceRepos: "oci://example.com/**"}))
 }

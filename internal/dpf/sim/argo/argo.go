@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -93,7 +92,11 @@ func (a *Argo) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 
 // sync the objects of a release, and remove those that aren't in it any more.
 func (a *Argo) sync(ctx context.Context, app *unstructured.Unstructured) (resources []any, health string, _ error) {
-	if err := a.permitted(ctx, app); err != nil {
+	project, err := a.project(ctx, app)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := project.application(app); err != nil {
 		return nil, "", err
 	}
 	to, err := a.destination(ctx, app)
@@ -105,10 +108,13 @@ func (a *Argo) sync(ctx context.Context, app *unstructured.Unstructured) (resour
 	if err != nil {
 		return nil, "", err
 	}
+	if err := prepare(ctx, to, app, project, release, objects); err != nil {
+		return nil, "", err
+	}
 	health = "Healthy"
 	kept := map[string]bool{}
 	for _, o := range objects {
-		if err := apply(ctx, to, app, release, o); err != nil {
+		if err := apply(ctx, to, app, o); err != nil {
 			return nil, "", err
 		}
 		if !healthy(o) {
@@ -130,32 +136,6 @@ func (a *Argo) sync(ctx context.Context, app *unstructured.Unstructured) (resour
 	return resources, health, nil
 }
 
-// permitted by the project.
-func (a *Argo) permitted(ctx context.Context, app *unstructured.Unstructured) error {
-	name, _, _ := unstructured.NestedString(app.Object, "spec", "project")
-	destination, _, _ := unstructured.NestedStringMap(app.Object, "spec", "destination")
-	project := &unstructured.Unstructured{}
-	project.SetGroupVersionKind(projectKind)
-	if err := a.Get(ctx, types.NamespacedName{Namespace: a.Namespace, Name: name}, project); err != nil {
-		return fmt.Errorf("application references project %s which does not exist: %w", name, err)
-	}
-	allowed, _, _ := unstructured.NestedSlice(project.Object, "spec", "destinations")
-	if !slices.ContainsFunc(allowed, func(d any) bool {
-		fields := d.(map[string]any)
-		return fields["name"] == orNil(destination["name"]) && fields["server"] == orNil(destination["server"])
-	}) {
-		return fmt.Errorf("application destination %v is not permitted in project %s", destination, name)
-	}
-	return nil
-}
-
-func orNil(text string) any {
-	if text == "" {
-		return nil
-	}
-	return text
-}
-
 func releaseOf(app *unstructured.Unstructured) Release {
 	text := func(fields ...string) string {
 		value, _, _ := unstructured.NestedString(app.Object, append([]string{"spec"}, fields...)...)
@@ -170,13 +150,34 @@ func releaseOf(app *unstructured.Unstructured) Release {
 	}
 }
 
-func apply(ctx context.Context, to client.Client, app *unstructured.Unstructured, release Release, o *unstructured.Unstructured) error {
-	if o.GetNamespace() == "" {
-		o.SetNamespace(release.Namespace)
+// prepare for a sync, which nothing is done of if one object isn't permitted.
+func prepare(
+	ctx context.Context, to client.Client, app *unstructured.Unstructured, project project, release Release, objects []*unstructured.Unstructured,
+) error {
+	options, _, _ := unstructured.NestedStringSlice(app.Object, "spec", "syncPolicy", "syncOptions")
+	if slices.Contains(options, "CreateNamespace=true") {
+		namespace := &unstructured.Unstructured{}
+		namespace.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
+		namespace.SetName(release.Namespace)
+		if err := project.object(to, app, namespace); err != nil {
+			return err
+		}
+		if err := to.Create(ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("create the namespace: %w", err)
+		}
 	}
-	if err := ensureNamespace(ctx, to, o.GetNamespace()); err != nil {
-		return err
+	for _, o := range objects {
+		if namespaced, err := to.IsObjectNamespaced(o); err == nil && namespaced && o.GetNamespace() == "" {
+			o.SetNamespace(release.Namespace)
+		}
+		if err := project.object(to, app, o); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+func apply(ctx context.Context, to client.Client, app, o *unstructured.Unstructured) error {
 	labels := o.GetLabels()
 	if labels == nil {
 		labels = map[string]string{}
@@ -188,17 +189,6 @@ func apply(ctx context.Context, to client.Client, app *unstructured.Unstructured
 		return fmt.Errorf("sync %s %s: %w", o.GetKind(), o.GetName(), err)
 	}
 	return to.Get(ctx, client.ObjectKeyFromObject(o), o)
-}
-
-func ensureNamespace(ctx context.Context, to client.Client, name string) error {
-	namespace := &unstructured.Unstructured{}
-	namespace.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
-	namespace.SetName(name)
-	err := to.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
-	if apierrors.IsNotFound(err) {
-		err = to.Create(ctx, namespace)
-	}
-	return err
 }
 
 // healthy as Argo CD sees it: a DaemonSet that no node wants is.
@@ -228,13 +218,19 @@ func key(resource map[string]any) string {
 	return fmt.Sprint(resource["group"], "/", resource["kind"], "/", resource["namespace"], "/", resource["name"])
 }
 
-// remove an object of an Application.
-func remove(ctx context.Context, from client.Client, app *unstructured.Unstructured, resource map[string]any) error {
+func objectOf(resource map[string]any) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	text := func(field string) string { value, _ := resource[field].(string); return value }
 	o.SetGroupVersionKind(schema.GroupVersionKind{Group: text("group"), Version: text("version"), Kind: text("kind")})
-	name := types.NamespacedName{Namespace: text("namespace"), Name: text("name")}
-	if err := from.Get(ctx, name, o); err != nil || o.GetLabels()[instanceLabel] != app.GetName() {
+	o.SetNamespace(text("namespace"))
+	o.SetName(text("name"))
+	return o
+}
+
+// remove an object of an Application.
+func remove(ctx context.Context, from client.Client, app *unstructured.Unstructured, resource map[string]any) error {
+	o := objectOf(resource)
+	if err := from.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil || o.GetLabels()[instanceLabel] != app.GetName() {
 		return client.IgnoreNotFound(err)
 	}
 	return client.IgnoreNotFound(from.Delete(ctx, o))
@@ -245,12 +241,19 @@ func (a *Argo) finalize(ctx context.Context, app *unstructured.Unstructured) err
 	if !controllerutil.ContainsFinalizer(app, cascadeFinalizer) {
 		return nil
 	}
+	project, err := a.project(ctx, app)
+	if err != nil {
+		return a.report(ctx, app, nil, "", err)
+	}
 	to, err := a.destination(ctx, app)
 	if err != nil {
 		return a.report(ctx, app, nil, "", err)
 	}
 	resources, _, _ := unstructured.NestedSlice(app.Object, "status", "resources")
 	for _, resource := range resources {
+		if project.object(to, app, objectOf(resource.(map[string]any))) != nil {
+			continue // it doesn't delete what isn't permitted, either
+		}
 		err = errors.Join(err, remove(ctx, to, app, resource.(map[string]any)))
 	}
 	if err != nil {
