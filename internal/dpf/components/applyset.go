@@ -36,7 +36,8 @@ const (
 	tooling    = "bedplate-dpf-manager/v1"
 	// FieldManager of what is applied.
 	FieldManager = "bedplate-dpf-manager"
-	// appliedAnnotation has a digest of all that was applied: a field that isn't wanted any more is seen by nothing else.
+	// appliedAnnotation names the object that it is on: a copy under another name, which has it, too, isn't ours. And it has a digest of all
+	// that was applied: a field that isn't wanted any more is seen by nothing else.
 	appliedAnnotation = "operator.dpu.nvidia.com/applied"
 )
 
@@ -46,11 +47,18 @@ var ID = func() string {
 	return "applyset-" + base64.RawURLEncoding.EncodeToString(sum[:]) + "-v1"
 }()
 
-// Members selects the members of the ApplySet.
+// Members selects the members of the ApplySet, and what looks like them: see IsMember.
 var Members = client.MatchingLabels{partOfLabel: ID}
 
-// IsMember says whether an object is a member of the ApplySet.
-func IsMember(o client.Object) bool { return o.GetLabels()[partOfLabel] == ID }
+// IsMember says whether an object is a member of the ApplySet, and not a copy of one.
+func IsMember(o client.Object) bool { return o.GetLabels()[partOfLabel] == ID && applied(o) }
+
+// applied by the operator under this name. An earlier release wrote the digest alone, which has no "/".
+func applied(o client.Object) bool {
+	value := o.GetAnnotations()[appliedAnnotation]
+	name, _, named := strings.Cut(value, "/")
+	return value != "" && (!named || name == o.GetName())
+}
 
 // Set is what the operator has deployed. Its objects in the operator's namespace are owned by the configuration, too, so that they go
 // with it.
@@ -71,8 +79,8 @@ type State struct {
 	Going []string
 }
 
-// Apply makes the Set what is wanted: nothing else stays. What is as it should be isn't written. An object that can't be applied holds up
-// no others; the error is of all of them, and then nothing is deleted.
+// Apply makes the Set what is wanted: nothing else stays. What is as it should be isn't written. An object that can't be applied, or a kind
+// that can't be listed, holds up no others; the error is of all of them, and then nothing of that kind is deleted: it may be needed still.
 func (s Set) Apply(ctx context.Context, wanted []*unstructured.Unstructured) (State, error) {
 	parent, known, err := s.parent(ctx)
 	if err != nil {
@@ -90,15 +98,14 @@ func (s Set) Apply(ctx context.Context, wanted []*unstructured.Unstructured) (St
 	if err := s.putParent(ctx, parent, before); err != nil { // before the first object of a kind: it would never be pruned
 		return State{}, err
 	}
-	members, err := s.members(ctx, before)
-	if err != nil {
-		return State{}, err
-	}
-	state, err := s.applyAll(ctx, wanted, members)
-	if err != nil || s.Keep {
+	members, failed, unknown := s.members(ctx, before)
+	state, err := s.applyAll(ctx, wanted, members, failed)
+	if err = errors.Join(unknown, err); s.Keep {
 		return state, err
 	}
-	going, err := s.prune(ctx, members)
+	maps.DeleteFunc(members, func(id identity, _ *unstructured.Unstructured) bool { return failed[id.GroupKind] })
+	going, pruneErr := s.prune(ctx, members)
+	err = errors.Join(err, pruneErr)
 	state.Going = append(state.Going, going...)
 	switch {
 	case err != nil || len(state.Going) > 0:
@@ -115,7 +122,7 @@ func (s Set) Remove(ctx context.Context, kind schema.GroupKind) (going []string,
 	if err != nil || !known[kind] {
 		return nil, err
 	}
-	members, err := s.members(ctx, map[schema.GroupKind]bool{kind: true})
+	members, _, err := s.members(ctx, map[schema.GroupKind]bool{kind: true})
 	if err != nil {
 		return nil, err
 	}
@@ -139,10 +146,10 @@ func (i identity) String() string {
 	return i.Kind + " " + i.NamespacedName.String()
 }
 
-// applyAll objects, and take them out of the members: what is left is to be pruned.
-func (s Set) applyAll(ctx context.Context, wanted []*unstructured.Unstructured, members map[identity]*unstructured.Unstructured) (
-	state State, _ error,
-) {
+// applyAll objects, and take them out of the members: what is left is to be pruned. Kinds in which something fails are noted.
+func (s Set) applyAll(
+	ctx context.Context, wanted []*unstructured.Unstructured, members map[identity]*unstructured.Unstructured, failed map[schema.GroupKind]bool,
+) (state State, _ error) {
 	var problems []error
 	for _, want := range wanted {
 		id := identityOf(want)
@@ -155,6 +162,7 @@ func (s Set) applyAll(ctx context.Context, wanted []*unstructured.Unstructured, 
 		}
 		applied, err := s.apply(ctx, want, now)
 		if err != nil {
+			failed[id.GroupKind] = true
 			problems = append(problems, fmt.Errorf("apply %s: %w", id, err))
 		}
 		state.Objects = append(state.Objects, applied)
@@ -173,10 +181,11 @@ func (s Set) apply(ctx context.Context, want, now *unstructured.Unstructured) (*
 		if now, err = s.lost(ctx, want); err != nil {
 			return nil, err
 		}
-	} else if patch.Holds(now.Object, fields.Object) {
-		return now, nil
 	}
 	if now != nil {
+		if patch.Holds(now.Object, fields.Object) {
+			return now, nil
+		}
 		fields.SetUID(now.GetUID()) // not another one that has replaced it
 		options = append(options, client.ForceOwnership)
 	}
@@ -186,7 +195,7 @@ func (s Set) apply(ctx context.Context, want, now *unstructured.Unstructured) (*
 	return fields, nil
 }
 
-// lost is an object of ours that others have taken the label of. One that isn't ours isn't touched.
+// lost is an object of ours that others have taken the label of, or whose kind can't be listed. One that isn't ours isn't touched.
 func (s Set) lost(ctx context.Context, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	now := &unstructured.Unstructured{}
 	now.SetGroupVersionKind(want.GroupVersionKind())
@@ -196,7 +205,7 @@ func (s Set) lost(ctx context.Context, want *unstructured.Unstructured) (*unstru
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("look whether there is another one: %w", err)
-	case now.GetAnnotations()[appliedAnnotation] == "":
+	case !applied(now):
 		return nil, errors.New("there is one that isn't the operator's: rename or delete it")
 	}
 	return now, nil
@@ -226,36 +235,52 @@ func (s Set) fields(want *unstructured.Unstructured) (*unstructured.Unstructured
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[appliedAnnotation] = base64.RawURLEncoding.EncodeToString(sum[:])
+	annotations[appliedAnnotation] = u.GetName() + "/" + base64.RawURLEncoding.EncodeToString(sum[:])
 	u.SetAnnotations(annotations)
 	return u, nil
 }
 
-// members of the Set, of these kinds. There are none of a kind that isn't served any more.
-func (s Set) members(ctx context.Context, kinds map[schema.GroupKind]bool) (map[identity]*unstructured.Unstructured, error) {
-	members := map[identity]*unstructured.Unstructured{}
+// members of the Set, of these kinds, and the kinds that they aren't known of. There are none of a kind that isn't served any more.
+func (s Set) members(ctx context.Context, kinds map[schema.GroupKind]bool) (
+	members map[identity]*unstructured.Unstructured, failed map[schema.GroupKind]bool, _ error,
+) {
+	members, failed = map[identity]*unstructured.Unstructured{}, map[schema.GroupKind]bool{}
+	var problems []error
 	for _, kind := range slices.SortedFunc(maps.Keys(kinds), byName) {
-		mapping, err := s.Client.RESTMapper().RESTMapping(kind)
-		if meta.IsNoMatchError(err) {
+		all, err := s.list(ctx, kind)
+		if err != nil {
+			failed[kind] = true
+			problems = append(problems, err)
 			continue
 		}
-		if err != nil {
-			return nil, fmt.Errorf("look for the kind %s: %w", kind, err)
-		}
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(kind.Kind + "List"))
-		options := []client.ListOption{Members}
-		if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-			options = append(options, client.InNamespace(operatorv1.Namespace))
-		}
-		if err := s.Reader.List(ctx, list, options...); err != nil {
-			return nil, fmt.Errorf("list %s: %w", kind, err)
-		}
-		for i := range list.Items {
-			members[identityOf(&list.Items[i])] = &list.Items[i]
+		for i := range all {
+			if IsMember(&all[i]) {
+				members[identityOf(&all[i])] = &all[i]
+			}
 		}
 	}
-	return members, nil
+	return members, failed, errors.Join(problems...)
+}
+
+// list what has the label of the Set, of one kind.
+func (s Set) list(ctx context.Context, kind schema.GroupKind) ([]unstructured.Unstructured, error) {
+	mapping, err := s.Client.RESTMapper().RESTMapping(kind)
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for the kind %s: %w", kind, err)
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(kind.Kind + "List"))
+	options := []client.ListOption{Members}
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		options = append(options, client.InNamespace(operatorv1.Namespace))
+	}
+	if err := s.Reader.List(ctx, list, options...); err != nil {
+		return nil, fmt.Errorf("list %s: %w", kind, err)
+	}
+	return list.Items, nil
 }
 
 // prune members, and return those that aren't gone.

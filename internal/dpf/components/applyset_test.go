@@ -207,6 +207,95 @@ func TestSet_touchesNothingThatIsntItsOwn(t *testing.T) {
 	f.Expect(f.Get(t.Context(), client.ObjectKeyFromObject(theirs), now)).To(Succeed())
 }
 
+// A user's copy of an object of ours has all its labels and annotations, and owners.
+func TestSet_leavesCopiesOfItsObjectsAlone(t *testing.T) {
+	f := newFixture(t)
+	all := render(f, configuration())
+	state, err := f.apply(&writes{}, all)
+	f.Expect(err).NotTo(HaveOccurred())
+	duplicateOf := func(o *unstructured.Unstructured, as string) *unstructured.Unstructured {
+		of := o.DeepCopy()
+		f.Expect(f.Get(t.Context(), client.ObjectKeyFromObject(of), of)).To(Succeed())
+		of.SetName(as)
+		of.SetUID("")
+		of.SetResourceVersion("")
+		f.Expect(f.Create(t.Context(), of)).To(Succeed())
+		t.Cleanup(func() { f.Expect(f.Delete(context.Background(), of)).To(Succeed()) })
+		f.Expect(of.GetLabels()).To(HaveKeyWithValue("applyset.kubernetes.io/part-of", components.ID))
+		return of
+	}
+	duplicate := func(kind, name, as string) *unstructured.Unstructured { return duplicateOf(find(state.Objects, kind, name), as) }
+	copies := []*unstructured.Unstructured{
+		duplicate("ClusterRoleBinding", "dpf-dpuservice-controller", "copy"), duplicate("ServiceAccount", "dpf-dpuservice-controller", "copy"),
+		duplicate("DPUService", "servicechain", "copy"),
+	}
+	for _, wanted := range [][]*unstructured.Unstructured{all, nil, nil} {
+		_, err = f.apply(&writes{}, wanted)
+		f.Expect(err).NotTo(HaveOccurred())
+		f.releaseClaim()
+		for _, o := range copies {
+			f.Expect(f.Get(t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed(), o.GetKind())
+			f.Expect(components.IsMember(o)).To(BeFalse())
+		}
+	}
+
+	// Under the name of one of ours, too.
+	taken := duplicateOf(copies[0], "dpf-servicefunctionchain-controller")
+	_, err = f.apply(&writes{}, all)
+	f.Expect(err).To(MatchError(ContainSubstring("dpf-servicefunctionchain-controller: there is one that isn't the operator's")))
+	f.Expect(f.Get(t.Context(), client.ObjectKeyFromObject(taken), taken)).To(Succeed())
+}
+
+// What an earlier release has applied is known by its digest alone.
+func TestSet_prunesWhatAnEarlierReleaseHasApplied(t *testing.T) {
+	f := newFixture(t)
+	all := render(f, configuration())
+	_, err := f.apply(&writes{}, all)
+	f.Expect(err).NotTo(HaveOccurred())
+	account := find(all, "ServiceAccount", "dpf-dpuservice-controller").DeepCopy()
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"operator.dpu.nvidia.com/applied":"DiGeSt_-"}}}`))
+	f.Expect(f.Patch(t.Context(), account, patch)).To(Succeed())
+	_, err = f.apply(&writes{}, nil)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(f.members()).NotTo(ContainElement("ServiceAccount dpf-dpuservice-controller"))
+}
+
+// A kind that can't be listed, or an object that can't be applied, holds up its kind alone.
+func TestSet_aKindThatFailsHoldsUpNoOther(t *testing.T) {
+	f := newFixture(t)
+	all := render(f, configuration())
+	_, err := f.apply(&writes{}, all)
+	f.Expect(err).NotTo(HaveOccurred())
+	forbidden := apierrors.NewForbidden(rbacv1.Resource("clusterrolebindings"), "", errors.New("no rights"))
+	set := components.Set{Client: f.WithWatch, Owner: configuration(), Reader: interceptor.NewClient(f.WithWatch, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if list.GetObjectKind().GroupVersionKind().Kind == "ClusterRoleBindingList" {
+				return forbidden
+			}
+			return c.List(ctx, list, opts...)
+		},
+	})}
+	_, err = set.Apply(t.Context(), nil)
+	f.Expect(err).To(MatchError(ContainSubstring("list ClusterRoleBinding.rbac.authorization.k8s.io: ")))
+	f.releaseClaim()
+	f.Expect(f.members()).To(HaveEach(Or(HavePrefix("ClusterRoleBinding "), Equal("ConfigMap "+components.ParentName))))
+	f.Expect(f.members()).To(ContainElement("ClusterRoleBinding dpf-dpuservice-controller"))
+
+	_, err = set.Apply(t.Context(), all)
+	f.Expect(err).To(MatchError(ContainSubstring("list ClusterRoleBinding")))
+	f.Expect(f.members()).To(Equal(wantedNames(all)), "the others are applied")
+
+	// One that can't be applied keeps those of its kind, which it may replace.
+	unfit := slices.DeleteFunc(render(f, configuration()), func(o *unstructured.Unstructured) bool {
+		return o.GetName() == "dpf-dpuservice-controller" && o.GetKind() != "Deployment" // of which one doesn't come, for another that goes
+	})
+	f.Expect(unstructured.SetNestedField(find(unfit, "ServiceAccount", "dpf-provisioning-controller").Object, "x", "secrets")).To(Succeed())
+	_, err = f.apply(&writes{}, unfit)
+	f.Expect(err).To(MatchError(ContainSubstring("apply ServiceAccount dpf-operator-system/dpf-provisioning-controller")))
+	f.Expect(f.members()).To(And(ContainElement("ServiceAccount dpf-dpuservice-controller"),
+		Not(ContainElement("ClusterRoleBinding dpf-dpuservice-controller"))))
+}
+
 // However often the operator is killed, at and after every write of installing and removing, nothing is left over at the end.
 func TestSet_killedAtEveryWrite(t *testing.T) {
 	f := newFixture(t)

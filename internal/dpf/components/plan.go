@@ -21,7 +21,7 @@ func (s Set) Plan(ctx context.Context, wanted []*unstructured.Unstructured) (ste
 	for _, o := range wanted {
 		kinds[o.GroupVersionKind().GroupKind()] = true
 	}
-	members, err := s.members(ctx, kinds)
+	members, _, err := s.members(ctx, kinds)
 	if err != nil {
 		return nil, err
 	}

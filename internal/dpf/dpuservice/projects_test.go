@@ -12,6 +12,7 @@ import (
 
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/dpuservice"
+	"github.com/bedplate/bedplate/internal/testenv"
 )
 
 func of(chart string, onHost bool) func(*svcv1.DPUServiceSpec) {
@@ -67,6 +68,19 @@ func TestService_comesFromAnAllowedRepository(t *testing.T) {
 	f.Eventually(f.ready(theirs)).Should(Equal("True"))
 	system := f.service(f.argo, "component", from("oci://elsewhere.example.com/charts"))
 	f.Eventually(f.ready(system)).Should(Equal("True"))
+}
+
+// Argo CD may create no Namespace for them.
+func TestService_createsItsNamespaceInDPUClusters(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	dpu := testenv.Another(t)
+	f.cluster("a", dpu.Kubeconfig)
+	s := f.service(f.users, "s", nil)
+	f.Eventually(f.ready(s)).Should(Equal("True"))
+	made := &corev1.ConfigMap{}
+	key := client.ObjectKey{Namespace: f.users, Name: f.applications()["a/"+f.users].GetName()}
+	f.Expect(dpu.Client.Get(t.Context(), key, made)).To(Succeed())
 }
 
 // projects of ours, by what is special of their names.

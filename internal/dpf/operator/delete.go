@@ -131,7 +131,7 @@ func (w *round) abandonServices(ctx context.Context) (kind string, left []string
 	for i := range services.Items {
 		service := &services.Items[i]
 		service.SetGroupVersionKind(dpuServices)
-		if service.Annotations[svcv1.AbandonAnnotation] == "true" {
+		if service.Annotations[svcv1.AbandonAnnotation] == "true" || !components.IsMember(service) {
 			continue
 		}
 		before := service.DeepCopy()
