@@ -149,6 +149,13 @@ func (r *reconciler) gone(ctx context.Context) (func(*unstructured.Unstructured)
 	return func(a *unstructured.Unstructured) bool { return !exist[a.GetAnnotations()[clusterAnnotation]] }, nil
 }
 
+// neverSynced reports whether Argo CD has deployed nothing of an Application, and, where it is being deleted, never will: it notes that it
+// syncs before it does. So a cluster that has never answered holds up no deletion.
+func neverSynced(a *unstructured.Unstructured) bool {
+	status, _, _ := unstructured.NestedMap(a.Object, "status")
+	return a.Object["operation"] == nil && status["operationState"] == nil && status["history"] == nil
+}
+
 // remove an Application: by Argo CD with all that it has deployed, or without, where that is left.
 func (r *reconciler) remove(ctx context.Context, a *unstructured.Unstructured, leave bool) error {
 	annotations := a.GetAnnotations()
@@ -192,7 +199,7 @@ func (r *reconciler) delete(ctx context.Context, service *svcv1.DPUService) (boo
 	var problems []error
 	for i := range all {
 		a := &all[i]
-		leave := abandon || gone(a)
+		leave := abandon || gone(a) || a.GetDeletionTimestamp() != nil && neverSynced(a)
 		if abandon && controllerutil.ContainsFinalizer(a, CascadeFinalizer) {
 			abandoned = append(abandoned, a.GetAnnotations()[clusterAnnotation])
 		}

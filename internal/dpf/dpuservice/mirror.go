@@ -208,6 +208,9 @@ func (m *mirror) put(ctx context.Context, c dpucluster.Cluster, original, now *c
 	if err := ensureNamespace(ctx, c.Client, original.Namespace); err != nil {
 		return err
 	}
+	if err := NoteCopies(ctx, m.Client, m.live, m.System, c.Name); err != nil {
+		return err
+	}
 	err := c.Client.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: original.Namespace, Name: original.Name, Labels: map[string]string{mirroredLabel: mirrored, PullSecretLabel: ""},

@@ -29,6 +29,7 @@ func TestPullSecrets_areThoseOfTheHostCluster(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	dpu := testenv.Another(t)
+	f.Expect(dpuservice.BeginCopies(t.Context(), f.Client, f.argo)).To(Succeed())
 	f.cluster("away", f.nowhere())
 	f.cluster("a", dpu.Kubeconfig)
 	f.service(f.users, "s", nil)
@@ -44,6 +45,10 @@ func TestPullSecrets_areThoseOfTheHostCluster(t *testing.T) {
 	for _, s := range []*corev1.Secret{rotated, unlabelled, deleted} {
 		f.Eventually(in(s.Name)).Should(Equal(first))
 	}
+	may, err := dpuservice.MayHaveCopies(t.Context(), f.Client, f.argo)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(may(types.NamespacedName{Namespace: f.users, Name: "a"})).To(BeTrue())
+	f.Expect(may(types.NamespacedName{Namespace: f.users, Name: "away"})).To(BeFalse())
 	f.change(rotated, func() { rotated.Data[corev1.DockerConfigJsonKey] = []byte(second) })
 	f.Eventually(in("rotated")).Should(Equal(second))
 	f.change(unlabelled, func() { unlabelled.Labels = nil })

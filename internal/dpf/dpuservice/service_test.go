@@ -95,10 +95,13 @@ func TestService_isNotReadyWithoutACluster(t *testing.T) {
 func TestService_isNotHeldUpByAClusterThatIsAway(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.cluster("a", f.nowhere())
+	a := f.cluster("a", f.itself())
 	f.cluster("b", []byte("no kubeconfig"))
 	f.cluster("c", f.itself())
+	f.cluster("never", f.nowhere())
 	s := f.service(f.users, "s", nil)
+	f.Eventually(f.configMaps).Should(ContainElement(HavePrefix("a-s-")))
+	f.change(a, func() { a.Data["admin.conf"] = f.nowhere() })
 	f.Eventually(func() bool { return f.applications()["c/"+f.users] != nil }).Should(BeTrue())
 	name := f.applications()["c/"+f.users].GetName()
 	f.Eventually(f.configMaps).Should(ContainElement(name))
@@ -112,6 +115,7 @@ func TestService_isNotHeldUpByAClusterThatIsAway(t *testing.T) {
 	f.Eventually(f.configMaps).ShouldNot(ContainElement(name))
 	f.Eventually(f.ready(s)).Should(And(HavePrefix("AwaitingDeletion: "), ContainSubstring(f.users+"/a is still there"),
 		ContainSubstring(svcv1.AbandonAnnotation)))
+	f.Eventually(func() int { return len(f.applications()) }).Should(Equal(1), "nothing was ever deployed in the last one, which isn't waited for")
 	f.Consistently(f.gone(s), still).Should(BeFalse())
 	f.change(s, func() { s.Annotations = map[string]string{svcv1.AbandonAnnotation: "true"} })
 	f.Eventually(f.gone(s)).Should(BeTrue())

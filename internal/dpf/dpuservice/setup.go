@@ -31,6 +31,7 @@ import (
 // +kubebuilder:rbac:groups=argoproj.io,resources=applications;appprojects,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=create;update;delete,namespace=dpf-operator-system
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;patch,resourceNames=dpf-pull-secret-copies,namespace=dpf-operator-system
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Config of the controllers.

@@ -97,22 +97,31 @@ func (w *round) removeSecrets(ctx context.Context) (kind string, left []string, 
 	if w.lookAtClusters(ctx); w.clustersErr != nil {
 		return kind, nil, w.clustersErr
 	}
-	return kind, w.unmirror(ctx), nil
+	if left, err = w.unmirror(ctx); err != nil || len(left) > 0 {
+		return kind, left, err
+	}
+	return kind, nil, dpuservice.EndCopies(ctx, w.Client, operatorv1.Namespace)
 }
 
 // unmirror says which DPU clusters may still have copies.
-func (w *round) unmirror(ctx context.Context) (left []string) {
+func (w *round) unmirror(ctx context.Context) (left []string, _ error) {
+	may, err := dpuservice.MayHaveCopies(ctx, w.Live, operatorv1.Namespace)
+	if err != nil {
+		return nil, err
+	}
 	for _, cluster := range w.clusters {
 		err := cluster.Err
 		if cluster.Client != nil {
 			err = dpuservice.RemovePullSecrets(ctx, cluster.Client)
+		} else if !may(cluster.Name) {
+			continue
 		}
 		if err != nil {
 			left = append(left, fmt.Sprintf("the pull secrets in DPU cluster %s: %v: the annotation %s=true leaves them there",
 				cluster.Name, err, operatorv1.AbandonAnnotation))
 		}
 	}
-	return left
+	return left, nil
 }
 
 func (w *round) removeManifests(ctx context.Context) (kind string, left []string, _ error) {
@@ -155,10 +164,14 @@ func (w *round) abandon(ctx context.Context) (kind string, left []string, _ erro
 		abandoned = []string{"it isn't known what of the network: " + err.Error()}
 	}
 	w.lookAtClusters(ctx)
-	if abandoned = append(abandoned, w.unmirror(ctx)...); len(abandoned) > 0 {
+	copies, err := w.unmirror(ctx)
+	if err != nil {
+		return kind, nil, err
+	}
+	if abandoned = append(abandoned, copies...); len(abandoned) > 0 {
 		w.warn("Abandoned", "it is left: "+strings.Join(abandoned, "; "))
 	}
-	return kind, nil, nil
+	return kind, nil, dpuservice.EndCopies(ctx, w.Client, operatorv1.Namespace)
 }
 
 func (w *round) warn(reason, note string) {

@@ -300,6 +300,7 @@ func (f *fixture) mirror(ctx context.Context) {
 			continue
 		}
 		f.Expect(cluster.Client.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(namespace))).To(Succeed())
+		f.Expect(dpuservice.NoteCopies(ctx, f.WithWatch, f.WithWatch, namespace, cluster.Name)).To(Succeed())
 		for _, s := range secrets.Items {
 			if _, has := s.Labels[dpuservice.PullSecretLabel]; has {
 				s.ResourceVersion = ""

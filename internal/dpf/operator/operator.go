@@ -18,6 +18,7 @@ import (
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/components"
 	"github.com/bedplate/bedplate/internal/dpf/dpucluster"
+	"github.com/bedplate/bedplate/internal/dpf/dpuservice"
 	"github.com/bedplate/bedplate/internal/dpf/preflight"
 	"github.com/bedplate/bedplate/internal/patch"
 )
@@ -93,6 +94,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return ctrl.Result{}, patch.RemoveFinalizer(ctx, r.Client, config, operatorv1.Finalizer)
 		}
 	default:
+		if !slices.Contains(config.Finalizers, operatorv1.Finalizer) { // nothing is deployed yet
+			if err := dpuservice.BeginCopies(ctx, r.Client, config.Namespace); err != nil {
+				return ctrl.Result{}, err
+			}
+		}
 		if err := patch.AddFinalizer(ctx, r.Client, config, operatorv1.Finalizer); err != nil {
 			return ctrl.Result{}, err
 		}

@@ -18,6 +18,7 @@ import (
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/dpucluster"
+	"github.com/bedplate/bedplate/internal/dpf/dpuservice"
 	"github.com/bedplate/bedplate/internal/dpf/preflight"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -262,11 +263,40 @@ func TestDelete_waitsForWhatUsersHave(t *testing.T) {
 	f.delete()
 }
 
+// A cluster that doesn't answer is waited for only where something may be in it.
+func TestDelete_waitsForNoClusterThatItHasNothingIn(t *testing.T) {
+	f := newFixture(t)
+	f.addCluster("never", errors.New("it doesn't answer in time"))
+	f.create()
+	f.settle()
+	there := f.clusters[0]
+	f.clusters[0].Client, f.clusters[0].Err = nil, errors.New("it is away")
+	f.Expect(f.WithWatch.Delete(t.Context(), f.config())).To(Succeed())
+	f.settle()
+	f.Expect(f.condition(operatorv1.ReadyCondition)).To(And(is(metav1.ConditionFalse, operatorv1.ReasonAwaitingDeletion,
+		"the pull secrets in DPU cluster dpus/a: it is away"), HaveField("Message", Not(ContainSubstring("never")))))
+	f.clusters[0] = there
+	f.delete()
+
+	// An installation of an earlier release has no record of them.
+	f.create()
+	f.settle()
+	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: dpuservice.CopiesName}}
+	f.Expect(f.WithWatch.Delete(t.Context(), record)).To(Succeed())
+	f.Expect(f.WithWatch.Delete(t.Context(), f.config())).To(Succeed())
+	f.settle()
+	f.Expect(f.condition(operatorv1.ReadyCondition)).To(HaveField("Message", ContainSubstring("DPU cluster dpus/never: it doesn't answer in time")))
+	f.clusters = f.clusters[:1]
+	f.delete()
+	f.Expect(f.WithWatch.Get(t.Context(), client.ObjectKeyFromObject(record), record)).To(MatchError(apierrors.IsNotFound, "not found"))
+}
+
 func TestDelete_abandonsWhatCantBeTakenBackAndNamesIt(t *testing.T) {
 	f := newFixture(t)
 	f.create()
 	f.settle()
-	f.addCluster("gone", errors.New("it doesn't answer in time"))
+	f.addCluster("never", errors.New("it doesn't answer in time"))
+	f.clusters[0].Client, f.clusters[0].Err = nil, errors.New("it doesn't answer in time")
 	config := f.config()
 	config.Annotations = map[string]string{operatorv1.AbandonAnnotation: "true"}
 	f.Expect(f.WithWatch.Update(t.Context(), config)).To(Succeed())
@@ -275,7 +305,7 @@ func TestDelete_abandonsWhatCantBeTakenBackAndNamesIt(t *testing.T) {
 	f.Expect(f.labelled()).To(BeEmpty())
 	f.Expect(f.network.moved).To(Equal(3))
 	f.Expect(f.events.Events).To(Receive(And(ContainSubstring("Warning Abandoned"), ContainSubstring("3 steps of the network"),
-		ContainSubstring("DPU cluster dpus/gone: it doesn't answer in time"))))
+		ContainSubstring("DPU cluster dpus/a: it doesn't answer in time"), Not(ContainSubstring("dpus/never")))))
 	f.network.moved = 0
 }
 

@@ -108,6 +108,9 @@ func (a *Argo) sync(ctx context.Context, app *unstructured.Unstructured) (resour
 	if err != nil {
 		return nil, "", err
 	}
+	if err := a.begin(ctx, app); err != nil {
+		return nil, "", err
+	}
 	if err := prepare(ctx, to, app, project, release, objects); err != nil {
 		return nil, "", err
 	}
@@ -148,6 +151,18 @@ func releaseOf(app *unstructured.Unstructured) Release {
 		Version: text("source", "targetRevision"), Name: text("source", "helm", "releaseName"),
 		Namespace: text("destination", "namespace"), Values: values,
 	}
+}
+
+// begin a sync: that there was one is noted before.
+func (a *Argo) begin(ctx context.Context, app *unstructured.Unstructured) error {
+	if _, begun, _ := unstructured.NestedMap(app.Object, "status", "operationState"); begun {
+		return nil
+	}
+	before := app.DeepCopy()
+	if err := unstructured.SetNestedField(app.Object, "Running", "status", "operationState", "phase"); err != nil {
+		return err
+	}
+	return a.Patch(ctx, app, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
 // prepare for a sync, which nothing is done of if one object isn't permitted.
@@ -274,6 +289,9 @@ func (a *Argo) report(ctx context.Context, app *unstructured.Unstructured, resou
 	} else {
 		status["health"] = map[string]any{"status": health}
 		status["resources"] = resources
+	}
+	if operation, begun, _ := unstructured.NestedMap(app.Object, "status", "operationState"); begun {
+		status["operationState"] = operation
 	}
 	sync := status["sync"].(map[string]any)
 	if problem == nil {

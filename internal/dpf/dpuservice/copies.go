@@ -1,0 +1,72 @@
+package dpuservice
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// CopiesName of the ConfigMap that names the DPU clusters with copies of pull secrets. The operator makes it before the first one can be
+// made, and a cluster is written into it before its first: so a cluster that isn't in it has none, also while it doesn't answer.
+const CopiesName = "dpf-pull-secret-copies"
+
+func copies(namespace string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: CopiesName}}
+}
+
+// BeginCopies makes the record, before anything is deployed. It is left as it is where there is one.
+func BeginCopies(ctx context.Context, c client.Client, namespace string) error {
+	if err := c.Create(ctx, copies(namespace)); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("make the record of copied pull secrets: %w", err)
+	}
+	return nil
+}
+
+// EndCopies deletes the record, when the copies are gone.
+func EndCopies(ctx context.Context, c client.Client, namespace string) error {
+	if err := c.Delete(ctx, copies(namespace)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete the record of copied pull secrets: %w", err)
+	}
+	return nil
+}
+
+// NoteCopies writes a cluster into the record. An installation of an earlier release has none, and gets none: it would miss clusters.
+func NoteCopies(ctx context.Context, c client.Client, live client.Reader, namespace string, cluster types.NamespacedName) error {
+	record, key := copies(namespace), clusterSecretName(cluster)
+	if err := live.Get(ctx, client.ObjectKeyFromObject(record), record); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("read the record of copied pull secrets: %w", err)
+	}
+	if _, noted := record.Data[key]; noted {
+		return nil
+	}
+	before := record.DeepCopy()
+	if record.Data == nil {
+		record.Data = map[string]string{}
+	}
+	record.Data[key] = cluster.String()
+	if err := c.Patch(ctx, record, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("write the record of copied pull secrets: %w", err)
+	}
+	return nil
+}
+
+// MayHaveCopies tells which clusters may have copies: without a record, all.
+func MayHaveCopies(ctx context.Context, live client.Reader, namespace string) (func(types.NamespacedName) bool, error) {
+	record := copies(namespace)
+	err := live.Get(ctx, client.ObjectKeyFromObject(record), record)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read the record of copied pull secrets: %w", err)
+	}
+	return func(cluster types.NamespacedName) bool {
+		_, noted := record.Data[clusterSecretName(cluster)]
+		return noted || err != nil
+	}, nil
+}
