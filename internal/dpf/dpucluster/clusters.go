@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -204,4 +205,19 @@ func (c *Clusters) notify(e Event) {
 	for _, sink := range sinks {
 		sink(e)
 	}
+}
+
+// EnsureNamespace makes a namespace in a cluster, if it isn't there.
+func EnsureNamespace(ctx context.Context, c client.Client, name string) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	err := c.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
+	if apierrors.IsNotFound(err) {
+		if err = c.Create(ctx, namespace); apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("make the namespace %s: %w", name, err)
+	}
+	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
+	"github.com/bedplate/bedplate/internal/dpf/dpucluster"
 	"github.com/bedplate/bedplate/internal/dpf/status"
 	"github.com/bedplate/bedplate/internal/patch"
 )
@@ -114,7 +115,7 @@ func (r *reconciler) targets(ctx context.Context, service *svcv1.DPUService) (t 
 			t.wanted = append(t.wanted, c.Name)
 			err := c.Err
 			if c.Client != nil && service.Namespace != r.System { // Argo CD may not create it
-				err = ensureNamespace(ctx, c.Client, service.Namespace)
+				err = dpucluster.EnsureNamespace(ctx, c.Client, service.Namespace)
 			}
 			if c.Access == nil || c.Client != nil && err != nil {
 				problems = append(problems, fmt.Sprintf("DPU cluster %s: %v", c.Name, err))

@@ -205,7 +205,7 @@ func (m *mirror) put(ctx context.Context, c dpucluster.Cluster, original, now *c
 		}
 		return nil
 	}
-	if err := ensureNamespace(ctx, c.Client, original.Namespace); err != nil {
+	if err := dpucluster.EnsureNamespace(ctx, c.Client, original.Namespace); err != nil {
 		return err
 	}
 	if err := NoteCopies(ctx, m.Client, m.live, m.System, c.Name); err != nil {
@@ -224,20 +224,6 @@ func (m *mirror) put(ctx context.Context, c dpucluster.Cluster, original, now *c
 	}
 	if err != nil {
 		return fmt.Errorf("create the copy: %w", err)
-	}
-	return nil
-}
-
-func ensureNamespace(ctx context.Context, c client.Client, name string) error {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if err := c.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); !apierrors.IsNotFound(err) {
-		if err != nil {
-			return fmt.Errorf("read the namespace %s: %w", name, err)
-		}
-		return nil
-	}
-	if err := c.Create(ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create the namespace %s: %w", name, err)
 	}
 	return nil
 }

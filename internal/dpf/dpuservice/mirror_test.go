@@ -32,25 +32,32 @@ func TestPullSecrets_areThoseOfTheHostCluster(t *testing.T) {
 	f.Expect(dpuservice.BeginCopies(t.Context(), f.Client, f.argo)).To(Succeed())
 	f.cluster("away", f.nowhere())
 	f.cluster("a", dpu.Kubeconfig)
+	later := testenv.Another(t)
+	f.cluster("b", later.Kubeconfig)
 	f.service(f.users, "s", nil)
 	const first, second = `{"auths":{}}`, `{"auths":{"x":{}}}`
 	rotated, unlabelled, deleted := f.pullSecret("rotated", first), f.pullSecret("unlabelled", first), f.pullSecret("deleted", first)
-	in := func(name string) func() string {
+	inside := func(c client.Client, name string) func() string {
 		return func() string {
 			s := &corev1.Secret{} // without data, if there is none
-			f.Expect(client.IgnoreNotFound(dpu.Client.Get(t.Context(), types.NamespacedName{Namespace: f.users, Name: name}, s))).To(Succeed())
+			f.Expect(client.IgnoreNotFound(c.Get(t.Context(), types.NamespacedName{Namespace: f.users, Name: name}, s))).To(Succeed())
 			return string(s.Data[corev1.DockerConfigJsonKey])
 		}
 	}
+	in := func(name string) func() string { return inside(dpu.Client, name) }
 	for _, s := range []*corev1.Secret{rotated, unlabelled, deleted} {
 		f.Eventually(in(s.Name)).Should(Equal(first))
+		f.Eventually(inside(later.Client, s.Name)).Should(Equal(first))
 	}
 	may, err := dpuservice.MayHaveCopies(t.Context(), f.Client, f.argo)
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(may(types.NamespacedName{Namespace: f.users, Name: "a"})).To(BeTrue())
 	f.Expect(may(types.NamespacedName{Namespace: f.users, Name: "away"})).To(BeFalse())
+	back := later.Suspend(t)
 	f.change(rotated, func() { rotated.Data[corev1.DockerConfigJsonKey] = []byte(second) })
 	f.Eventually(in("rotated")).Should(Equal(second))
+	back()
+	f.Eventually(inside(later.Client, "rotated")).Should(Equal(second), "when it answers again")
 	f.change(unlabelled, func() { unlabelled.Labels = nil })
 	f.Eventually(in("unlabelled")).Should(BeEmpty())
 

@@ -217,7 +217,7 @@ func (r *reconciler) put(ctx context.Context, o object, want client.Object, c dp
 		now.SetName(o.GetName())
 		fill(now, want)
 		mark(now)
-		if err = ensureNamespace(ctx, c.Client, o.GetNamespace()); err == nil {
+		if err = dpucluster.EnsureNamespace(ctx, c.Client, o.GetNamespace()); err == nil {
 			err = c.Client.Create(ctx, now)
 		}
 	case err != nil:
@@ -257,17 +257,6 @@ func shown(err error) string {
 		return "it doesn't answer" // the words of a network change with each call
 	}
 	return err.Error()
-}
-
-func ensureNamespace(ctx context.Context, c client.Client, name string) error {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	err := c.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
-	if apierrors.IsNotFound(err) {
-		if err = c.Create(ctx, namespace); apierrors.IsAlreadyExists(err) {
-			err = nil
-		}
-	}
-	return err
 }
 
 // remove what was made of an object from a cluster, and return what is left; "" is nothing.
