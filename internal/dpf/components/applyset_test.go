@@ -224,7 +224,9 @@ func TestSet_leavesCopiesOfItsObjectsAlone(t *testing.T) {
 		f.Expect(of.GetLabels()).To(HaveKeyWithValue("applyset.kubernetes.io/part-of", components.ID))
 		return of
 	}
-	duplicate := func(kind, name, as string) *unstructured.Unstructured { return duplicateOf(find(state.Objects, kind, name), as) }
+	duplicate := func(kind, name, as string) *unstructured.Unstructured {
+		return duplicateOf(find(state.Objects, kind, name), as)
+	}
 	copies := []*unstructured.Unstructured{
 		duplicate("ClusterRoleBinding", "dpf-dpuservice-controller", "copy"), duplicate("ServiceAccount", "dpf-dpuservice-controller", "copy"),
 		duplicate("DPUService", "servicechain", "copy"),
