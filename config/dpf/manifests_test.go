@@ -36,6 +36,7 @@ func openshift(t *testing.T) {
 	for _, kind := range [][4]string{
 		{"config.openshift.io", "v1", "ClusterVersion", "clusterversions"}, {"kamaji.clastix.io", "v1alpha1", "TenantControlPlane", "tenantcontrolplanes"},
 		{"nmstate.io", "v1", "NMState", "nmstates"}, {"nmstate.io", "v1", "NodeNetworkConfigurationPolicy", "nodenetworkconfigurationpolicies"},
+		{"security.openshift.io", "v1", "SecurityContextConstraints", "securitycontextconstraints"},
 	} {
 		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: kind[3] + "." + kind[0],
 			Annotations: map[string]string{"api-approved.kubernetes.io": "unapproved, for a test"}}}

@@ -14,7 +14,7 @@ package operator
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles,verbs=bind,resourceNames=dpf-dpuservice-manager;dpf-provisioning-controller;dpf-servicefunctionchain-manager,namespace=dpf-operator-system
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterrolebindings,verbs=list;create
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterrolebindings,verbs=get;patch;delete,resourceNames=dpf-dpuservice-controller;dpf-provisioning-controller;dpf-servicefunctionchain-controller
-// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=bind,resourceNames=dpf-dpuservice-manager;dpf-privileged;dpf-provisioning-controller;dpf-servicefunctionchain-manager
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=bind,resourceNames=dpf-dpuservice-manager;dpf-hostnetworkprovisioner;dpf-provisioning-controller;dpf-servicefunctionchain-manager
 
 // Pull secrets get a label, and nothing else of them is read. Kubeconfigs of DPU clusters are in any namespace, so that reading Secrets
 // can't be limited to one.
