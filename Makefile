@@ -54,7 +54,7 @@ build: ## Build Bedplate's own programs. The Go tool knows best what is out of d
 	@hack/build.sh bedplate -o $(BIN)/ $(COMMANDS:%=./cmd/%)
 
 # The labs of these take minutes each: `make test-lab` runs them.
-LAB_TESTS := ^(TestLab_bringsUpAPowerVSClusterWithIgnition|TestLab_showsADPFNodeThatFails|TestControlPlane_aMachineThatDiesIsReplaced|TestNodes_areInitialisedAndGoWithTheirInstances|TestManager_killedAtAnyMomentLeaksAndDoublesNothing|TestKrakeManager_killedAtAnyMomentLeaksAndDoublesNothing|TestMachineController_killedAtAnyMomentLeaksAndDoublesNothing|TestNewSystem_asTheGuideSays)$$
+LAB_TESTS := ^(TestLab_bringsUpAPowerVSClusterWithIgnition|TestLab_showsADPFNodeThatFails|TestDPFManager_killedAtAnyMomentComesToTheSameEnd|TestControlPlane_aMachineThatDiesIsReplaced|TestNodes_areInitialisedAndGoWithTheirInstances|TestManager_killedAtAnyMomentLeaksAndDoublesNothing|TestKrakeManager_killedAtAnyMomentLeaksAndDoublesNothing|TestMachineController_killedAtAnyMomentLeaksAndDoublesNothing|TestNewSystem_asTheGuideSays)$$
 
 # Packages wait about half of their time, so two run at a time for each processor.
 AT_A_TIME := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
@@ -75,7 +75,7 @@ test-e2e: lab-tools $(BIN)/clusterctl build ## Run Cluster API's own quick-start
 	cd test/e2e && $(BIN)/gotestsum --format standard-quiet -- -timeout 20m . -ginkgo.label-filter=quick-start
 
 .PHONY: test-all
-test-all: test test-lab test-e2e ## Run all tests, and vet the user's command for Windows, which has the least in common with Linux.
+test-all: test test-lab test-e2e test-olm ## Run all tests, and vet the user's command for Windows, which has the least in common with Linux.
 	GOOS=windows go vet ./cmd/bedplate
 
 # What a run leaves is in out/e2e: the logs of the managers, the consoles of the machines, the objects of each spec.
@@ -140,6 +140,7 @@ lint: $(BIN)/golangci-lint $(BIN)/buf ## Run the linters, the import rules of th
 	$(BIN)/buf lint
 	$(BIN)/golangci-lint run
 	cd test/e2e && $(BIN)/golangci-lint run
+	cd test/olm && $(BIN)/golangci-lint run
 
 .PHONY: new-system
 new-system: $(BIN)/controller-gen ## Make the scaffold of another system, as docs/new-system.md says (NAME=powervs KIND=PowerVS).

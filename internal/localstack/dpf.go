@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,19 +17,23 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	dpfconfig "github.com/bedplate/bedplate/config/dpf"
 	"github.com/bedplate/bedplate/internal/localstack/boot/kubelet"
 	"github.com/bedplate/bedplate/internal/localstack/controlplane"
+	"github.com/bedplate/bedplate/internal/localstack/manifest"
 	"github.com/bedplate/bedplate/internal/localstack/pki"
 )
 
-// Names of children, for Kill and Restart; also the tools' names.
+// Names of children, for Kill and Restart; also the tools' names, but of the last one, which is DPUServiceManager with other controllers.
 const (
 	DPFManager        = "dpf-manager"
 	DPUServiceManager = "dpf-dpuservice-manager"
+	DPUChainManager   = "dpf-servicefunctionchain-manager"
 )
 
 // Folders, and the name of the DPU cluster.
@@ -57,7 +62,14 @@ type DPF struct {
 	DPUKubeconfig string // path, of the DPU cluster's administrator
 }
 
-var dpfPrograms = []string{DPFManager, DPUServiceManager}
+var dpfPrograms = []string{DPFManager, DPUServiceManager, DPUChainManager}
+
+// followed are the components on the host cluster whose programs run as long as there are their Deployments: their Pods run nothing.
+// Deployment and service account have one name.
+var followed = []manager{
+	{tool: DPUServiceManager, namespace: dpfNamespace, serviceAccount: "dpf-dpuservice-controller", port: 9530, plain: true},
+	{tool: DPUServiceManager, child: DPUChainManager, namespace: dpfNamespace, serviceAccount: "dpf-servicefunctionchain-controller", port: 9540, plain: true},
+}
 
 // dpf are the parts that aren't children.
 type dpf struct {
@@ -121,7 +133,9 @@ func (s *Stack) StartDPF(ctx context.Context) (*DPF, error) {
 	}); err != nil {
 		return nil, err
 	}
-	s.dpf.following.Go(func() { s.followDPUServices(life) })
+	for _, program := range followed {
+		s.dpf.following.Go(func() { s.follow(life, program) })
+	}
 	return out, s.step("DPF", func() error { return s.runManager(ctx, operator, kubeconfig, server.flags()) })
 }
 
@@ -154,7 +168,25 @@ func (s *Stack) startDPUCluster(ctx context.Context, kubeconfig string) error {
 	for _, p := range plane.Processes() {
 		s.children.watch(p)
 	}
+	if err := installServiceKinds(ctx, plane.AdminConfig()); err != nil {
+		return err
+	}
 	return plane.WriteKubeconfig(kubeconfig, "kubernetes-admin", "system:masters")
+}
+
+// installServiceKinds installs what the chart of the component servicechainset brings to a DPU cluster: Argo CD's stand-in renders no charts.
+func installServiceKinds(ctx context.Context, server *rest.Config) error {
+	all, err := manifest.DecodeAll(dpfconfig.CRDs)
+	if err != nil {
+		return fmt.Errorf("read the kinds of services: %w", err)
+	}
+	c, err := client.New(server, client.Options{Scheme: scheme()})
+	if err != nil {
+		return fmt.Errorf("client of the DPU cluster: %w", err)
+	}
+	return install(ctx, c, server, slices.DeleteFunc(all, func(o *unstructured.Unstructured) bool {
+		return !strings.HasPrefix(o.GetName(), "service")
+	}))
 }
 
 // startNodes plays the kubelets of all nodes that a cluster gets.
@@ -171,12 +203,9 @@ func (s *Stack) startNodes(kubeconfig, dir string) error {
 	return nil
 }
 
-// followDPUServices runs the program of the Deployment that the operator makes, as long as there is that: its Pods run nothing. It has the
-// rights of the Deployment's service account.
-func (s *Stack) followDPUServices(ctx context.Context) {
-	program := manager{
-		tool: DPUServiceManager, namespace: dpfNamespace, serviceAccount: "dpf-dpuservice-controller", port: 9530, plain: true,
-	}
+// follow runs the program of a Deployment that the operator makes, with its arguments, as long as there is that. It has the rights of the
+// Deployment's service account.
+func (s *Stack) follow(ctx context.Context, program manager) {
 	running := false
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, followStart)
@@ -185,22 +214,22 @@ func (s *Stack) followDPUServices(ctx context.Context) {
 		err := s.client.Get(ctx, client.ObjectKey{Namespace: program.namespace, Name: program.serviceAccount}, deployment)
 		switch {
 		case apierrors.IsNotFound(err) && running:
-			running = s.Kill(program.tool) != nil
+			running = s.Kill(program.name()) != nil
 		case err == nil && deployment.Status.AvailableReplicas > 0 && !running:
-			running = s.runDPUServices(ctx, program) == nil
+			running = s.runFollowed(ctx, program, deployment.Spec.Template.Spec.Containers[0].Args) == nil
 		}
 	}, followEvery)
 }
 
-// runDPUServices leaves nothing running when it fails.
-func (s *Stack) runDPUServices(ctx context.Context, program manager) error {
-	kubeconfig := filepath.Join(s.cfg.Dir, program.tool+".kubeconfig")
-	if err := s.controlPlane.WriteServiceAccountKubeconfig(kubeconfig, program.namespace, program.serviceAccount); err != nil {
+// runFollowed leaves nothing running when it fails.
+func (s *Stack) runFollowed(ctx context.Context, program manager, args []string) error {
+	kubeconfig, err := s.writeKubeconfig(program)
+	if err != nil {
 		return err
 	}
-	err := s.runManager(ctx, program, kubeconfig, []string{"--webhook-port=0", "--controllers=services"})
-	if err != nil {
-		_ = s.Kill(program.tool) // it may not have started
+	if err := s.runManager(ctx, program, kubeconfig, args); err != nil {
+		_ = s.Kill(program.name()) // it may not have started
+		return err
 	}
-	return err
+	return nil
 }

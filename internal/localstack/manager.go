@@ -1,6 +1,7 @@
 package localstack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -17,7 +18,8 @@ import (
 
 // manager is one of Bedplate's. It runs as its service account, so with no more rights than in production.
 type manager struct {
-	tool           string // and its name as a child
+	tool           string
+	child          string // its name as a child, where it isn't the tool's
 	namespace      string
 	serviceAccount string
 	manifests      []fs.FS // what it needs in the API: CRDs, RBAC, webhooks
@@ -46,7 +48,7 @@ func (s *Stack) runManager(ctx context.Context, m manager, kubeconfig string, we
 		engine = nil
 	}
 	return s.start(ctx, process.Command{
-		Name: m.tool, Path: s.cfg.Tools.Path(m.tool),
+		Name: m.name(), Path: s.cfg.Tools.Path(m.tool),
 		Args: slices.Concat(webhooks, m.flags, engine, []string{
 			"--kubeconfig=" + kubeconfig,
 			"--health-addr=" + health,
@@ -73,9 +75,16 @@ func (s *Stack) installManager(ctx context.Context, m manager) (kubeconfig strin
 	if err := s.install(ctx, objects); err != nil {
 		return "", server, err
 	}
-	kubeconfig = filepath.Join(s.cfg.Dir, m.tool+".kubeconfig")
-	return kubeconfig, server, s.controlPlane.WriteServiceAccountKubeconfig(kubeconfig, m.namespace, m.serviceAccount)
+	kubeconfig, err = s.writeKubeconfig(m)
+	return kubeconfig, server, err
 }
+
+func (s *Stack) writeKubeconfig(m manager) (path string, _ error) {
+	path = filepath.Join(s.cfg.Dir, m.name()+".kubeconfig")
+	return path, s.controlPlane.WriteServiceAccountKubeconfig(path, m.namespace, m.serviceAccount)
+}
+
+func (m manager) name() string { return cmp.Or(m.child, m.tool) }
 
 // objects are the manager's namespace and its manifests.
 func (m manager) objects() ([]*unstructured.Unstructured, error) {

@@ -49,21 +49,31 @@ func (s *Stack) Apply(ctx context.Context, yaml []byte) error {
 	return nil
 }
 
-// install creates objects, namespaces first, and waits until discovery lists the kinds of the CRDs among them.
+// install creates objects in the management cluster.
 func (s *Stack) install(ctx context.Context, objects []*unstructured.Unstructured) error {
+	return install(ctx, s.client, s.AdminConfig(), objects)
+}
+
+// install creates objects, namespaces first, and waits until discovery lists the kinds of the CRDs among them.
+func install(ctx context.Context, c client.Client, server *rest.Config, objects []*unstructured.Unstructured) error {
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return rank(a) - rank(b) })
 	split := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return rank(o) > 0 })
 	for _, part := range [][]*unstructured.Unstructured{objects[:max(split, 0)], objects[max(split, 0):]} {
 		group, groupCtx := errgroup.WithContext(ctx)
 		group.SetLimit(installers)
 		for _, object := range part {
-			group.Go(func() error { return s.installOne(groupCtx, object) })
+			group.Go(func() error {
+				if err := c.Create(groupCtx, object); err != nil {
+					return fmt.Errorf("create %s %s: %w", object.GetKind(), object.GetName(), err)
+				}
+				return nil
+			})
 		}
 		if err := group.Wait(); err != nil {
 			return err
 		}
 	}
-	return discovered(ctx, s.AdminConfig(), onlyKinds(slices.Clone(objects), "CustomResourceDefinition"))
+	return discovered(ctx, server, onlyKinds(slices.Clone(objects), "CustomResourceDefinition"))
 }
 
 func rank(object *unstructured.Unstructured) int {
@@ -71,13 +81,6 @@ func rank(object *unstructured.Unstructured) int {
 		return 0
 	}
 	return 1
-}
-
-func (s *Stack) installOne(ctx context.Context, object *unstructured.Unstructured) error {
-	if err := s.client.Create(ctx, object); err != nil {
-		return fmt.Errorf("create %s %s: %w", object.GetKind(), object.GetName(), err)
-	}
-	return nil
 }
 
 // discovered waits until the API server's discovery lists all kinds of CRDs. That comes later than their condition Established,

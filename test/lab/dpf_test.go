@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
+	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/sim/platform"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 )
@@ -31,6 +33,7 @@ func TestLab_bringsUpDPFAndTakesItBack(t *testing.T) {
 			"DaemonSet openshift-ovn-kubernetes/ovnkube-node-dpf", "DPU cluster: Secret dpf-operator-system/ngc"),
 		ContainElement(HavePrefix("DPU cluster: DaemonSet ")),
 		Not(ContainElement(HavePrefix("Node ocp-worker-4"))), Not(ContainElement(HavePrefix("Node ocp-worker-5")))))
+	d.hasChains()
 
 	g.Expect(d.management.Delete(t.Context(), d.config())).To(Succeed())
 	untilGone(g, d.management, d.config())
@@ -73,6 +76,28 @@ func TestLab_showsADPFNodeThatFails(t *testing.T) {
 	run(commands[4])
 	g.Eventually(d.phases).Should(Equal([]string{"ocp-worker-1 Ready", "ocp-worker-2 Ready", "ocp-worker-3 Ready"}))
 	d.down()
+}
+
+// hasChains expects that a chain and an interface reach the DPU cluster, and leave it with their objects.
+func (d dpfLab) hasChains() {
+	d.t.Helper()
+	dpus := clientOfFile(d.t, d.g, filepath.Join(d.dir, "dpus.kubeconfig"))
+	name := metav1.ObjectMeta{Namespace: "default", Name: "uplink"}
+	uplink := &svcv1.DPUServiceInterface{ObjectMeta: name}
+	uplink.Spec.Template.Spec.Template.Spec = svcv1.ServiceInterfaceSpec{
+		InterfaceType: "physical", Physical: &svcv1.Physical{InterfaceName: "p0"}}
+	chain := &svcv1.DPUServiceChain{ObjectMeta: name}
+	chain.Spec.Template.Spec.Template.Spec.Switches = []svcv1.Switch{{Ports: []svcv1.Port{{
+		ServiceInterface: svcv1.ServiceIfc{MatchLabels: map[string]string{"interface": "uplink"}}}}}}
+	for _, o := range []struct{ made, there client.Object }{
+		{uplink, &svcv1.ServiceInterfaceSet{ObjectMeta: name}}, {chain, &svcv1.ServiceChainSet{ObjectMeta: name}},
+	} {
+		d.g.Expect(d.management.Create(d.t.Context(), o.made)).To(Succeed())
+		d.g.Eventually(func() error { return dpus.Get(d.t.Context(), client.ObjectKeyFromObject(o.there), o.there) }).Should(Succeed())
+		d.g.Expect(d.management.Delete(d.t.Context(), o.made)).To(Succeed())
+		untilGone(d.g, d.management, o.made)
+		untilGone(d.g, dpus, o.there)
+	}
 }
 
 // dpfLab is a lab with DPF.

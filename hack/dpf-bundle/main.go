@@ -1,0 +1,90 @@
+// dpf-bundle makes the OLM bundle of DPF's operator from what `kubectl kustomize config/dpf/default` prints on its standard input, so that it
+// can't say anything else. Below -out it writes manifests/, which OLM installs, and cluster.yaml, which has what OLM doesn't install.
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/bedplate/bedplate/examples"
+	"github.com/bedplate/bedplate/internal/localstack/manifest"
+)
+
+const packageName = "bedplate-dpf"
+
+//go:embed base.yaml
+var base []byte
+
+func main() {
+	out := flag.String("out", "config/dpf/bundle", "folder of the bundle")
+	version := flag.String("version", "v0.1.0", "version of the release")
+	image := flag.String("image", "", "image of the operator; default: that of the manifests, with the version as its tag")
+	flag.Parse()
+	if err := run(os.Stdin, *out, *version, *image); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(in io.Reader, out, version, image string) error {
+	data, err := io.ReadAll(in)
+	if err != nil {
+		return fmt.Errorf("read the manifests: %w", err)
+	}
+	objects, err := manifest.Decode(data)
+	if err != nil {
+		return fmt.Errorf("read the manifests: %w", err)
+	}
+	b := bundle{objects: objects, version: strings.TrimPrefix(version, "v"), image: image, files: map[string]*unstructured.Unstructured{}}
+	if b.example, err = examples.Render("dpf", nil); err != nil {
+		return err
+	}
+	if err := yaml.Unmarshal(base, &b.csv.Object); err != nil {
+		return fmt.Errorf("read base.yaml: %w", err)
+	}
+	if err := b.fill(); err != nil {
+		return err
+	}
+	return b.write(out)
+}
+
+// write all files. Those of before are gone.
+func (b *bundle) write(out string) error {
+	manifests := filepath.Join(out, "manifests")
+	if err := errors.Join(os.RemoveAll(manifests), os.MkdirAll(manifests, 0o755)); err != nil {
+		return err
+	}
+	for name, object := range b.files {
+		text, err := yaml.Marshal(object.Object)
+		if err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+		if err := os.WriteFile(filepath.Join(manifests, name), text, 0o644); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(b.cluster, func(a, b *unstructured.Unstructured) int { // the namespace is first
+		return strings.Compare(fmt.Sprint(a.GetKind() != "Namespace"), fmt.Sprint(b.GetKind() != "Namespace"))
+	})
+	var all [][]byte
+	for _, object := range b.cluster {
+		text, err := yaml.Marshal(object.Object)
+		if err != nil {
+			return fmt.Errorf("write cluster.yaml: %w", err)
+		}
+		all = append(all, text)
+	}
+	head := "# What OLM installs of no bundle. A cluster's administrator applies it before the operator is installed.\n---\n"
+	return os.WriteFile(filepath.Join(out, "cluster.yaml"), append([]byte(head), bytes.Join(all, []byte("---\n"))...), 0o644)
+}
