@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 )
 
 // certificates is the volume with the webhooks' certificate: OLM mounts its own in the same place.
@@ -18,7 +17,7 @@ const certificates = "webhooks-cert"
 type bundle struct {
 	objects        []*unstructured.Unstructured
 	version, image string
-	example        []byte // a DPFOperatorConfig
+	examples       []*unstructured.Unstructured
 
 	csv     unstructured.Unstructured
 	files   map[string]*unstructured.Unstructured
@@ -86,22 +85,22 @@ func (b *bundle) own(crd *unstructured.Unstructured) {
 	b.files[crd.GetName()+".yaml"] = crd
 }
 
-// describe the version, its example, and the namespace that it suggests.
+// describe the version, its examples, and the namespace that it suggests.
 func (b *bundle) describe(namespace string) error {
 	b.csv.SetName(packageName + ".v" + b.version)
 	if err := unstructured.SetNestedField(b.csv.Object, b.version, "spec", "version"); err != nil {
 		return err
 	}
-	example, err := yaml.YAMLToJSON(b.example)
+	examples, err := json.Marshal(b.examples)
 	if err != nil {
-		return fmt.Errorf("read the example: %w", err)
+		return fmt.Errorf("write the examples: %w", err)
 	}
 	template, err := json.Marshal(b.find("Namespace", "", namespace))
 	if err != nil {
 		return fmt.Errorf("write the namespace: %w", err)
 	}
 	annotations := b.csv.GetAnnotations()
-	annotations["alm-examples"] = "[" + string(example) + "]"
+	annotations["alm-examples"] = string(examples)
 	annotations["operatorframework.io/suggested-namespace-template"] = strings.TrimSpace(string(template))
 	b.csv.SetAnnotations(annotations)
 	return nil

@@ -11,13 +11,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/bedplate/bedplate/examples"
 	"github.com/bedplate/bedplate/internal/localstack/manifest"
 )
 
@@ -47,7 +47,11 @@ func run(in io.Reader, out, version, image string) error {
 		return fmt.Errorf("read the manifests: %w", err)
 	}
 	b := bundle{objects: objects, version: strings.TrimPrefix(version, "v"), image: image, files: map[string]*unstructured.Unstructured{}}
-	if b.example, err = examples.Render("dpf", nil); err != nil {
+	docs, err := os.ReadFile(filepath.Join("docs", "dpf.md"))
+	if err != nil {
+		return err
+	}
+	if b.examples, err = examples(docs); err != nil {
 		return err
 	}
 	if err := yaml.Unmarshal(base, &b.csv.Object); err != nil {
@@ -57,6 +61,22 @@ func run(in io.Reader, out, version, image string) error {
 		return err
 	}
 	return b.write(out)
+}
+
+// examples are the first one of each kind in the documentation.
+func examples(docs []byte) (all []*unstructured.Unstructured, _ error) {
+	for _, block := range regexp.MustCompile("(?s)\n```yaml\n(.*?)\n```\n").FindAllSubmatch(docs, -1) {
+		objects, err := manifest.Decode(block[1])
+		if err != nil {
+			return nil, fmt.Errorf("read the examples of docs/dpf.md: %w", err)
+		}
+		for _, o := range objects {
+			if !slices.ContainsFunc(all, func(other *unstructured.Unstructured) bool { return other.GetKind() == o.GetKind() }) {
+				all = append(all, o)
+			}
+		}
+	}
+	return all, nil
 }
 
 // write all files. Those of before are gone.
