@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -121,6 +122,10 @@ func (b *bundle) install(deployment *unstructured.Unstructured) (map[string]any,
 	withoutCertificates(container, "volumeMounts")
 	name, _, _ := strings.Cut(container["image"].(string), ":")
 	container["image"] = cmp.Or(b.image, name+":v"+b.version)
+	if b.image != "" { // a Subscription can't change arguments
+		beside := path.Dir(b.image)
+		container["args"] = append(container["args"].([]any), "--image-registry="+beside, "--chart-registry=oci://"+beside+"/charts")
+	}
 	if err := unstructured.SetNestedMap(spec, pod, "template", "spec"); err != nil {
 		return nil, fmt.Errorf("edit the Deployment: %w", err)
 	}

@@ -10,11 +10,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/blang/semver/v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -29,7 +31,7 @@ var base []byte
 func main() {
 	out := flag.String("out", "config/dpf/bundle", "folder of the bundle")
 	version := flag.String("version", "v0.1.0", "version of the release")
-	image := flag.String("image", "", "image of the operator; default: that of the manifests, with the version as its tag")
+	image := flag.String("image", "", "image of the operator; beside it are those of the components; default: that of the manifests, of this version")
 	flag.Parse()
 	if err := run(os.Stdin, *out, *version, *image); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
@@ -38,6 +40,13 @@ func main() {
 }
 
 func run(in io.Reader, out, version, image string) error {
+	number := strings.TrimPrefix(version, "v")
+	if _, err := semver.Parse(number); err != nil {
+		return fmt.Errorf("the version %s isn't one like v1.2.3 or v1.2.3-rc.1: %w", version, err)
+	}
+	if image != "" && path.Dir(image) == "." {
+		return fmt.Errorf("the image %s isn't one like registry.example.com/dpf-manager:v1.2.3", image)
+	}
 	data, err := io.ReadAll(in)
 	if err != nil {
 		return fmt.Errorf("read the manifests: %w", err)
@@ -46,7 +55,7 @@ func run(in io.Reader, out, version, image string) error {
 	if err != nil {
 		return fmt.Errorf("read the manifests: %w", err)
 	}
-	b := bundle{objects: objects, version: strings.TrimPrefix(version, "v"), image: image, files: map[string]*unstructured.Unstructured{}}
+	b := bundle{objects: objects, version: number, image: image, files: map[string]*unstructured.Unstructured{}}
 	docs, err := os.ReadFile(filepath.Join("docs", "dpf.md"))
 	if err != nil {
 		return err
