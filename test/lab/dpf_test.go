@@ -41,19 +41,26 @@ func TestLab_bringsUpDPFAndTakesItBack(t *testing.T) {
 	d.down()
 }
 
-// The example's README, followed literally.
-func TestLab_showsADPFNodeThatFails(t *testing.T) {
-	t.Parallel()
-	g := eventual(t)
-	d := startDPFLab(t, g)
-	readme, err := os.ReadFile("../../examples/dpf/README.md")
+// commandsOf a page, from a heading on.
+func commandsOf(g Gomega, page, heading string) (commands []string) {
+	text, err := os.ReadFile(filepath.Join("..", "..", page))
 	g.Expect(err).NotTo(HaveOccurred())
-	var commands []string
-	for i, part := range strings.Split(string(readme), "```\n") {
+	_, section, found := strings.Cut(string(text), heading)
+	g.Expect(found).To(BeTrue())
+	for i, part := range strings.Split(section, "```\n") {
 		if i%2 == 1 {
 			commands = append(commands, part)
 		}
 	}
+	return commands
+}
+
+// The guide's quick start and the example's README, followed literally.
+func TestLab_showsADPFNodeThatFails(t *testing.T) {
+	t.Parallel()
+	g := eventual(t)
+	d := startDPFLab(t, g)
+	commands := commandsOf(g, "examples/dpf/README.md", "# DPF in a lab\n")
 	g.Expect(commands).To(HaveLen(5))
 	variables := strings.ReplaceAll(commands[0], "~/.local/state/bedplate/lab", d.dir)
 	folder := t.TempDir()
@@ -66,6 +73,10 @@ func TestLab_showsADPFNodeThatFails(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred(), "%s\n%s", text, out)
 		return string(out)
 	}
+	up, quick, _ := strings.Cut(commandsOf(g, "docs/dpf.md", "\n## Quick start\n")[0], "\n")
+	g.Expect(up).To(Equal("bedplate lab up --example dpf"), "it is up")
+	g.Expect(run(strings.ReplaceAll(quick, "~/.local/state/bedplate/lab", d.dir))).To(And(
+		ContainSubstring("DPFOperatorConfig/dpfoperatorconfig"), ContainSubstring("Node/ocp-worker-3")))
 	run(commands[1])
 	g.Expect(d.changed()).To(BeEmpty())
 	run(commands[2])
