@@ -16,15 +16,15 @@ func simulateOpenShiftCommand() *cobra.Command {
 	var o simulateOptions
 	command := &cobra.Command{
 		Use:   "openshift",
-		Short: "Make two Kubernetes clusters an OpenShift cluster and its DPU cluster, as DPF sees them",
-		Long: `Makes a Kubernetes cluster an OpenShift cluster with three workers that have DPUs and two that have none, with all that DPF needs
-there, and another one the DPU cluster. Then it stands for those that work in them: the cluster-version-operator and the network operator,
+		Short: "Make Kubernetes clusters an OpenShift cluster and its DPU clusters, as DPF sees them",
+		Long: `Makes a Kubernetes cluster an OpenShift cluster with three workers that have DPUs and two that have none, or as many as its nodes
+say, with all that DPF needs there, and others its DPU clusters. Then it stands for those that work in them: the cluster-version-operator and the network operator,
 which put back what they manage until they are told not to, ovn-kubernetes on the nodes, and Argo CD. Deployments and Pods are left to
 Kubernetes' own controllers and to KWOK.
 
 Below /simulator/ is a switch that no API has: GET state, with all objects that aren't as they were before.`,
-		Example: `  # Two kubeconfigs of administrators; the kind ClusterVersion has to be there
-  echo '{ocp: ocp.kubeconfig, dpus: dpus.kubeconfig}' > world.yaml
+		Example: `  # Kubeconfigs of administrators; the kind ClusterVersion has to be there
+  echo '{ocp: ocp.kubeconfig, dpus: [dpus.kubeconfig]}' > world.yaml
   bedplate lab simulate openshift --config world.yaml
 
   # What has changed since
@@ -32,7 +32,7 @@ Below /simulator/ is a switch that no API has: GET state, with all objects that 
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return simulateOpenShift(cmd.Context(), o) },
 	}
-	o.flags(command, "the kubeconfigs of both clusters", "nothing: no machine boots here")
+	o.flags(command, "the kubeconfigs of all clusters", "nothing: no machine boots here")
 	return command
 }
 

@@ -129,7 +129,7 @@ func (s *Stack) StartDPF(ctx context.Context) (*DPF, error) {
 		}
 	}
 	if err := s.step("OpenShift", func() error {
-		return s.startSimulator(ctx, "openshift", out.URL, map[string]any{"ocp": s.Kubeconfig(), "dpus": out.DPUKubeconfig})
+		return s.startSimulator(ctx, "openshift", out.URL, map[string]any{"ocp": s.Kubeconfig(), "dpus": []string{out.DPUKubeconfig}})
 	}); err != nil {
 		return nil, err
 	}

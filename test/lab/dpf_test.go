@@ -30,8 +30,8 @@ func TestLab_bringsUpDPFAndTakesItBack(t *testing.T) {
 	g.Expect(d.moved()).To(ConsistOf("ocp-worker-1", "ocp-worker-2", "ocp-worker-3"))
 	g.Expect(d.changed()).To(And(
 		ContainElements("ClusterVersion version", "Deployment openshift-network-operator/network-operator", "Node ocp-worker-1",
-			"DaemonSet openshift-ovn-kubernetes/ovnkube-node-dpf", "DPU cluster: Secret dpf-operator-system/ngc"),
-		ContainElement(HavePrefix("DPU cluster: DaemonSet ")),
+			"DaemonSet openshift-ovn-kubernetes/ovnkube-node-dpf", "DPU cluster 1: Secret dpf-operator-system/ngc"),
+		ContainElement(HavePrefix("DPU cluster 1: DaemonSet ")),
 		Not(ContainElement(HavePrefix("Node ocp-worker-4"))), Not(ContainElement(HavePrefix("Node ocp-worker-5")))))
 	d.hasChains()
 

@@ -21,7 +21,7 @@ func (c Config) environment() []string {
 }
 
 func apiserver(c Config) process.Command {
-	return process.Command{
+	command := process.Command{
 		Name: "kube-apiserver", Path: c.Tools.Path("kube-apiserver"), Log: c.log("kube-apiserver"), Env: c.environment(),
 		Args: []string{
 			"--bind-address=" + c.Address.String(),
@@ -57,6 +57,10 @@ func apiserver(c Config) process.Command {
 			"--profiling=false",
 		},
 	}
+	if c.Audit != "" {
+		command.Args = append(command.Args, "--audit-policy-file="+c.Audit, "--audit-log-path="+filepath.Join(c.Dir, "audit.log"))
+	}
+	return command
 }
 
 func (c *ControlPlane) controllerManager() (process.Command, error) {

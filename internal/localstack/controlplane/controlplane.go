@@ -54,6 +54,8 @@ type Config struct {
 
 	Scheduler bool // pods are bound to nodes
 
+	Audit string // path of a policy: who calls what is in Dir/audit.log; empty: nothing is
+
 	Controllers           []string // of kube-controller-manager; empty: its default ("*")
 	ControllerManagerArgs []string // more flags, "--flag=value"
 }

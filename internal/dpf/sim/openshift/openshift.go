@@ -31,6 +31,9 @@ const (
 
 // Cluster is an OpenShift cluster, as its release has it.
 type Cluster struct {
+	// Often reads Nodes and Pods. It may be a cache: what is written by it is under a lock.
+	Often client.Reader
+
 	client   client.Client
 	webhook  *admissionregistrationv1.ValidatingWebhookConfiguration
 	affinity *corev1.Affinity
@@ -39,7 +42,7 @@ type Cluster struct {
 
 // New takes what there is in a cluster for what its release wants.
 func New(ctx context.Context, c client.Client) (*Cluster, error) {
-	o := &Cluster{client: c, webhook: &admissionregistrationv1.ValidatingWebhookConfiguration{}}
+	o := &Cluster{Often: c, client: c, webhook: &admissionregistrationv1.ValidatingWebhookConfiguration{}}
 	var set appsv1.DaemonSet
 	err := errors.Join(
 		c.Get(ctx, client.ObjectKey{Name: webhookName}, o.webhook),
@@ -112,8 +115,13 @@ func (o *Cluster) networkOperator(ctx context.Context) error {
 // nodes get the annotation of the chassis that the Pod of ovn-kubernetes on them runs: the host's own, or the DPU's.
 func (o *Cluster) nodes(ctx context.Context) error {
 	var pods corev1.PodList
-	if err := o.client.List(ctx, &pods, client.InNamespace(ovnNamespace)); err != nil {
+	var list corev1.NodeList
+	if err := errors.Join(o.Often.List(ctx, &pods, client.InNamespace(ovnNamespace)), o.Often.List(ctx, &list)); err != nil {
 		return err
+	}
+	nodes := map[string]*corev1.Node{}
+	for i := range list.Items {
+		nodes[list.Items[i].Name] = &list.Items[i]
 	}
 	var errs []error
 	for i := range pods.Items {
@@ -122,18 +130,16 @@ func (o *Cluster) nodes(ctx context.Context) error {
 		if !runs || pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil {
 			continue
 		}
-		var node corev1.Node
-		err := o.client.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, &node)
-		if id += pod.Spec.NodeName; err == nil && node.Annotations[chassisID] != id {
+		node := nodes[pod.Spec.NodeName]
+		if id += pod.Spec.NodeName; node != nil && node.Annotations[chassisID] != id {
 			before := node.DeepCopy()
 			if node.Annotations == nil {
 				node.Annotations = map[string]string{}
 			}
 			node.Annotations[chassisID] = id
 			o.putBack.Add(1)
-			err = o.client.Patch(ctx, &node, client.MergeFrom(before))
+			errs = append(errs, o.client.Patch(ctx, node, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 		}
-		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

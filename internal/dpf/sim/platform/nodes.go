@@ -13,29 +13,41 @@ import (
 	"github.com/bedplate/bedplate/internal/dpf/sim/argo"
 )
 
-// Nodes of the two clusters.
-const withDPUs, without = 3, 2
+// Nodes that there are.
+type Nodes struct {
+	// WithDPUs and Without are those of the host cluster, PerCluster those of each DPU cluster: the DPUs of hosts, and more of them.
+	WithDPUs   int `json:"withDPUs"`
+	Without    int `json:"without"`
+	PerCluster int `json:"perCluster"`
+}
+
+var few = Nodes{WithDPUs: 3, Without: 2, PerCluster: 3}
 
 // hosts of the OpenShift cluster.
-func hosts() (nodes []*corev1.Node) {
-	for i := range withDPUs + without {
-		name := fmt.Sprintf("ocp-worker-%d", i+1)
-		n := node(name, fmt.Sprintf("192.0.2.%d", i+1))
-		n.Labels["node-role.kubernetes.io/worker"] = ""
-		if i < withDPUs {
-			n.Labels["feature.node.kubernetes.io/dpu-enabled"] = "true" // as NFD finds it
+func (n Nodes) hosts() (nodes []*corev1.Node) {
+	for i := range n.WithDPUs + n.Without {
+		host := node(fmt.Sprintf("ocp-worker-%d", i+1), address(18, i))
+		host.Labels["node-role.kubernetes.io/worker"] = ""
+		if i < n.WithDPUs {
+			host.Labels["feature.node.kubernetes.io/dpu-enabled"] = "true" // as NFD finds it
 		}
-		nodes = append(nodes, n)
+		nodes = append(nodes, host)
 	}
 	return nodes
 }
 
-// dpus are the nodes of the DPU cluster.
-func dpus() (nodes []*corev1.Node) {
-	for i := range withDPUs {
-		nodes = append(nodes, node(fmt.Sprintf("dpu-worker-%d", i+1), fmt.Sprintf("192.0.2.%d", 101+i)))
+// dpus are the nodes of one of so many DPU clusters: those of hosts are dealt out in turn.
+func (n Nodes) dpus(cluster, clusters int) (nodes []*corev1.Node) {
+	for i := range n.PerCluster {
+		i = i*clusters + cluster
+		nodes = append(nodes, node(fmt.Sprintf("dpu-worker-%d", i+1), address(19, i)))
 	}
 	return nodes
+}
+
+// address of a node: hosts have those of the machineNetwork.
+func address(second, node int) string {
+	return fmt.Sprintf("198.%d.%d.%d", second, node/250, node%250+1)
 }
 
 func node(name, address string) *corev1.Node {

@@ -1,9 +1,10 @@
-// Package platform makes two Kubernetes clusters what DPF is installed on: an OpenShift cluster that meets its prerequisites, and a DPU
-// cluster of Kamaji's. It then stands for those that work there: OpenShift's operators and Argo CD.
+// Package platform makes Kubernetes clusters what DPF is installed on: an OpenShift cluster that meets its prerequisites, and DPU clusters of
+// Kamaji's. It then stands for those that work there: OpenShift's operators and Argo CD.
 package platform
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -39,20 +41,26 @@ var (
 	crds []byte
 	//go:embed ocp.yaml
 	ocp []byte
+	// tenant is what Kamaji has of each DPU cluster.
+	//go:embed tenant.yaml
+	tenant []byte
 )
 
 const (
 	argoNamespace = "dpf-operator-system"
 	retry         = 200 * time.Millisecond
 	callTimeout   = 10 * time.Second
-	syncInterval  = time.Second
 )
 
 // Config says which clusters. The kind ClusterVersion has to be there: it is OpenShift's own.
 type Config struct {
-	// OCP is the path of the kubeconfig of the host cluster's administrator, DPUs that of the DPU cluster's.
-	OCP  string `json:"ocp"`
-	DPUs string `json:"dpus"`
+	// OCP is the path of the kubeconfig of the host cluster's administrator, DPUs are those of the DPU clusters'.
+	OCP  string   `json:"ocp"`
+	DPUs []string `json:"dpus"`
+	// Nodes are few, if that isn't set.
+	Nodes *Nodes `json:"nodes,omitempty"`
+	// Sync is how often Argo CD compares each Application with its cluster: every second, if that isn't set.
+	Sync metav1.Duration `json:"sync,omitzero"`
 }
 
 // Load reads a configuration in YAML. Unknown fields are an error.
@@ -61,8 +69,8 @@ func Load(path string) (config Config, _ error) {
 	if err == nil {
 		err = yaml.UnmarshalStrict(data, &config)
 	}
-	if err == nil && (config.OCP == "" || config.DPUs == "") {
-		err = errors.New("ocp and dpus are kubeconfigs of two clusters")
+	if err == nil && (config.OCP == "" || len(config.DPUs) == 0) {
+		err = errors.New("ocp is a kubeconfig of one cluster, and dpus are those of others")
 	}
 	if err != nil {
 		return config, fmt.Errorf("read simulator configuration %s: %w", path, err)
@@ -73,7 +81,9 @@ func Load(path string) (config Config, _ error) {
 // Platform is a running one.
 type Platform struct {
 	*http.ServeMux
-	ocp, dpus cluster
+	ocp       cluster
+	dpus      []cluster
+	nodes     Nodes
 	openshift *openshift.Cluster
 	before    map[string]string
 	end       context.CancelFunc
@@ -93,13 +103,17 @@ func Start(ctx context.Context, config Config) (*Platform, error) {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), configv1.Install(scheme)); err != nil {
 		return nil, err
 	}
-	p := &Platform{ServeMux: http.NewServeMux(), ended: make(chan struct{})}
+	p := &Platform{ServeMux: http.NewServeMux(), nodes: *cmp.Or(config.Nodes, &few), ended: make(chan struct{})}
 	var err error
 	if p.ocp, err = connect(config.OCP, scheme); err != nil {
 		return nil, err
 	}
-	if p.dpus, err = connect(config.DPUs, scheme); err != nil {
-		return nil, err
+	for _, kubeconfig := range config.DPUs {
+		c, err := connect(kubeconfig, scheme)
+		if err != nil {
+			return nil, err
+		}
+		p.dpus = append(p.dpus, c)
 	}
 	if err := p.install(ctx); err != nil {
 		return nil, err
@@ -107,12 +121,8 @@ func Start(ctx context.Context, config Config) (*Platform, error) {
 	if p.openshift, err = openshift.New(ctx, p.ocp); err != nil {
 		return nil, fmt.Errorf("read what OpenShift's release wants: %w", err)
 	}
-	mgr, err := ctrl.NewManager(p.ocp.config, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
+	mgr, err := p.stand(scheme, cmp.Or(config.Sync.Duration, time.Second))
 	if err != nil {
-		return nil, fmt.Errorf("make the stand-in of Argo CD: %w", err)
-	}
-	sync := &argo.Argo{Client: p.ocp, Namespace: argoNamespace, Charts: chart, Interval: syncInterval}
-	if err := sync.SetupWithManager(mgr); err != nil {
 		return nil, fmt.Errorf("make the stand-in of Argo CD: %w", err)
 	}
 	p.run(mgr)
@@ -140,6 +150,16 @@ func connect(kubeconfig string, scheme *runtime.Scheme) (c cluster, err error) {
 	return c, nil
 }
 
+// stand for Argo CD. Its cache has what is looked at often, where there are many nodes.
+func (p *Platform) stand(scheme *runtime.Scheme, interval time.Duration) (ctrl.Manager, error) {
+	mgr, err := ctrl.NewManager(p.ocp.config, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
+	if err != nil {
+		return nil, err
+	}
+	p.openshift.Often = mgr.GetClient()
+	return mgr, (&argo.Argo{Client: p.ocp, Namespace: argoNamespace, Charts: chart, Interval: interval}).SetupWithManager(mgr)
+}
+
 // run the stand-ins.
 func (p *Platform) run(mgr ctrl.Manager) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -164,52 +184,71 @@ func (p *Platform) Close() {
 
 // install everything. What is there already stays.
 func (p *Platform) install(ctx context.Context) error {
-	var objects []*unstructured.Unstructured
-	for _, manifest := range [][]byte{crds, argo.CRDs, ocp} {
-		more, err := decode(manifest)
-		if err != nil {
-			return err
-		}
-		objects = append(objects, more...)
+	objects, err := decode(slices.Concat(crds, separator, argo.CRDs, separator, ocp))
+	if err != nil {
+		return err
 	}
 	for _, o := range objects {
-		if err := p.complete(ctx, o); err != nil {
-			return err
-		}
 		if err := create(ctx, p.ocp, o); err != nil {
 			return err
 		}
 	}
-	for _, n := range hosts() {
-		if err := create(ctx, p.ocp, n); err != nil {
+	for i, c := range p.dpus {
+		if err := p.tenant(ctx, i, c); err != nil {
 			return err
 		}
 	}
-	for _, n := range dpus() {
-		if err := create(ctx, p.dpus, n); err != nil {
+	for _, n := range p.nodes.hosts() {
+		if err := create(ctx, p.ocp, n); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// complete what Kamaji says of the DPU cluster. Its kubeconfig's Secret is controlled by its TenantControlPlane, which is there by then.
-func (p *Platform) complete(ctx context.Context, o *unstructured.Unstructured) error {
-	tenant := o.GetLabels()["kamaji.clastix.io/name"]
-	switch {
-	case o.GetKind() == "TenantControlPlane":
-		return unstructured.SetNestedField(o.Object, p.dpus.config.Host, "status", "controlPlaneEndpoint")
-	case o.GetKind() == "Secret" && tenant != "":
-		plane := &unstructured.Unstructured{}
-		plane.SetAPIVersion("kamaji.clastix.io/v1alpha1")
-		plane.SetKind("TenantControlPlane")
-		if err := p.ocp.Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: tenant}, plane); err != nil {
+// separator of manifests.
+var separator = []byte("\n---\n")
+
+// tenant makes a DPU cluster one of Kamaji's.
+func (p *Platform) tenant(ctx context.Context, i int, dpus cluster) error {
+	name := "dpus"
+	if i > 0 {
+		name = fmt.Sprintf("dpus-%d", i+1)
+	}
+	objects, err := decode(bytes.ReplaceAll(tenant, []byte("NAME"), []byte(name)))
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		if err := p.complete(ctx, o, dpus); err != nil {
 			return err
 		}
-		o.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(plane, plane.GroupVersionKind())})
-		return unstructured.SetNestedField(o.Object, string(p.dpus.kubeconfig), "stringData", "admin.conf")
+		if err := create(ctx, p.ocp, o); err != nil {
+			return err
+		}
+	}
+	for _, n := range p.nodes.dpus(i, len(p.dpus)) {
+		if err := create(ctx, dpus, n); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// complete what Kamaji says of a DPU cluster. Its kubeconfig's Secret is controlled by its TenantControlPlane, which is there by then.
+func (p *Platform) complete(ctx context.Context, o *unstructured.Unstructured, dpus cluster) error {
+	if o.GetKind() == "TenantControlPlane" {
+		return unstructured.SetNestedField(o.Object, dpus.config.Host, "status", "controlPlaneEndpoint")
+	}
+	plane := &unstructured.Unstructured{}
+	plane.SetAPIVersion("kamaji.clastix.io/v1alpha1")
+	plane.SetKind("TenantControlPlane")
+	name := client.ObjectKey{Namespace: o.GetNamespace(), Name: o.GetLabels()["kamaji.clastix.io/name"]}
+	if err := p.ocp.Get(ctx, name, plane); err != nil {
+		return err
+	}
+	o.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(plane, plane.GroupVersionKind())})
+	return unstructured.SetNestedField(o.Object, string(dpus.kubeconfig), "stringData", "admin.conf")
 }
 
 func decode(manifest []byte) (objects []*unstructured.Unstructured, _ error) {
@@ -270,7 +309,7 @@ func (p *Platform) state(w http.ResponseWriter, r *http.Request) {
 	simulator.WriteJSON(w, State{PutBack: p.openshift.PutBack(), Changed: changed(p.before, now)})
 }
 
-// State of both clusters.
+// State of all clusters.
 type State struct {
 	// PutBack is how often an operator of OpenShift has put something back.
 	PutBack int64 `json:"putBack"`

@@ -30,15 +30,16 @@ var (
 // settle waits until all Pods run, and nothing changes from one look to the next.
 func (p *Platform) settle(ctx context.Context) error {
 	for {
-		before, err := p.snapshot(ctx)
+		var now map[string]string
+		err := p.unsettled(ctx)
 		if err == nil {
-			err = p.unsettled(ctx)
+			now, err = p.snapshot(ctx)
 		}
 		if err == nil {
-			if p.before != nil && len(changed(p.before, before)) == 0 {
+			if p.before != nil && len(changed(p.before, now)) == 0 {
 				return nil
 			}
-			p.before = before
+			p.before = now
 		}
 		if !pause(ctx) {
 			return errors.Join(context.Cause(ctx), err)
@@ -48,11 +49,19 @@ func (p *Platform) settle(ctx context.Context) error {
 
 // unsettled says what isn't as it is in a cluster at rest. A node has a taint until its kubelet has reported, in either cluster.
 func (p *Platform) unsettled(ctx context.Context) error {
-	hosts, dpus, pods := &corev1.NodeList{}, &corev1.NodeList{}, &corev1.PodList{}
-	if err := errors.Join(p.ocp.List(ctx, hosts), p.dpus.List(ctx, dpus), p.ocp.List(ctx, pods)); err != nil {
+	hosts, pods := &corev1.NodeList{}, &corev1.PodList{}
+	if err := errors.Join(p.ocp.List(ctx, hosts), p.ocp.List(ctx, pods)); err != nil {
 		return err
 	}
-	for _, n := range slices.Concat(hosts.Items, dpus.Items) {
+	nodes := hosts.Items
+	for _, c := range p.dpus {
+		dpus := &corev1.NodeList{}
+		if err := c.List(ctx, dpus); err != nil {
+			return err
+		}
+		nodes = append(nodes, dpus.Items...)
+	}
+	for _, n := range nodes {
 		if len(n.Spec.Taints) > 0 {
 			return fmt.Errorf("node %s isn't ready", n.Name)
 		}
@@ -67,6 +76,17 @@ func (p *Platform) unsettled(ctx context.Context) error {
 			return fmt.Errorf("pod %s doesn't run", pod.Name)
 		}
 	}
+	for _, c := range p.dpus {
+		dpus := &corev1.NodeList{}
+		if err := c.List(ctx, dpus); err != nil {
+			return err
+		}
+		for _, n := range dpus.Items {
+			if len(n.Spec.Taints) > 0 {
+				return fmt.Errorf("node %s isn't ready", n.Name)
+			}
+		}
+	}
 	return nil
 }
 
@@ -74,7 +94,10 @@ func (p *Platform) unsettled(ctx context.Context) error {
 func (p *Platform) snapshot(ctx context.Context) (map[string]string, error) {
 	all := map[string]string{}
 	err := add(ctx, all, p.ocp, "", onHost)
-	return all, errors.Join(err, add(ctx, all, p.dpus, "DPU cluster: ", onDPUs))
+	for i, c := range p.dpus {
+		err = errors.Join(err, add(ctx, all, c, fmt.Sprintf("DPU cluster %d: ", i+1), onDPUs))
+	}
+	return all, err
 }
 
 func add(ctx context.Context, all map[string]string, c client.Client, prefix string, kinds []string) error {

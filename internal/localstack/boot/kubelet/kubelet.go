@@ -4,6 +4,7 @@
 package kubelet
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -83,6 +84,8 @@ type Fleet struct {
 	Kubeconfig string // path, of an administrator
 	Dir        string // for KWOK's configuration and log
 	Tools      tools.Dir
+	// LeaseSeconds are how long a heartbeat counts; 0: half as long as a kubelet's.
+	LeaseSeconds int
 }
 
 // Start returns when KWOK runs: from then on every Node becomes Ready, and Pods that are bound to one run.
@@ -98,7 +101,7 @@ func (f Fleet) Start() (*Kubelet, error) {
 		Name: "kubelets (kwok)", Path: f.Tools.Path(Tool), Log: filepath.Join(f.Dir, "kubelets.log"),
 		Args: []string{
 			"--kubeconfig=" + f.Kubeconfig, "--manage-all-nodes", "--config=" + path,
-			"--node-lease-duration-seconds=" + strconv.Itoa(leaseSeconds),
+			"--node-lease-duration-seconds=" + strconv.Itoa(cmp.Or(f.LeaseSeconds, leaseSeconds)),
 		},
 		Env: []string{"GOGC=50", "HOME=" + f.Dir},
 	})
