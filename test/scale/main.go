@@ -1,5 +1,5 @@
-// Scale measures what the managers of bmm, powervs and krake cost at the size of a data centre, and wears out bmm's: `make bench`,
-// `make bench-powervs`, `make bench-krake` and `make soak`. The API server, what is simulated outside and the manager are real processes; Cluster API's own
+// Scale measures what the managers of bmm, powervs, krake and dpf cost at the size of a data centre, and wears out bmm's: `make bench`,
+// `make bench-powervs`, `make bench-krake`, `make bench-dpf` and `make soak`. The API server, what is simulated outside and the manager are real processes; Cluster API's own
 // managers don't run.
 package main
 
@@ -24,7 +24,7 @@ func main() {
 	root := &cobra.Command{
 		Use: "scale", Short: "Measure the managers, and wear out bmm's", SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(benchCommand(), powerCommand(), krakeCommand(), soakCommand())
+	root.AddCommand(benchCommand(), powerCommand(), krakeCommand(), dpfCommand(), soakCommand())
 	if err := root.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)

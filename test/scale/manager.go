@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,42 +22,57 @@ import (
 // it has in production.
 type manager struct {
 	process  *process.Process
+	health   string // URL
 	metrics  string // URL
 	profiler string // URL
 	token    string // for its metrics
 }
 
-// startManager starts a manager and returns when it is ready.
+// startManager starts the system's manager and returns when it is ready.
 func (r *rig) startManager(ctx context.Context, flags ...string) error {
-	kubeconfig := filepath.Join(r.dir, "manager.kubeconfig")
-	if err := r.plane.WriteServiceAccountKubeconfig(kubeconfig, r.system.namespace, r.system.account); err != nil {
-		return err
-	}
-	token := &authenticationv1.TokenRequest{}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: r.system.namespace, Name: r.system.account}}
-	if err := r.client.SubResource("token").Create(ctx, account, token); err != nil {
-		return fmt.Errorf("get a token for the metrics: %w", err)
-	}
-	at := func(port string) string { return net.JoinHostPort(r.block.Address(254, 1).String(), port) }
-	p, err := process.Start(process.Command{
-		Name: r.system.manager, Path: r.tools.Path(r.system.manager), Log: filepath.Join(r.dir, r.system.manager+".log"),
-		Args: slices.Concat([]string{
-			"--kubeconfig=" + kubeconfig, "--webhook-port=0", "--insecure-loopback-endpoints", "--leader-election-namespace=" + r.system.namespace,
-			"--health-addr=" + at("9450"), "--metrics-addr=" + at("9451"), "--profiler-address=" + at("9452"),
-		}, flags),
-	})
+	var err error
+	r.manager, err = r.runManager(ctx, r.system.manager, r.system.account, 9450, flags...)
 	if err != nil {
 		return err
 	}
-	r.manager = &manager{
-		process: p, metrics: "https://" + at("9451") + "/metrics", profiler: "http://" + at("9452") + "/debug/pprof/",
-		token: token.Status.Token,
+	return r.manager.ready(ctx)
+}
+
+// runManager starts a manager as a service account. It has three ports, from the one for its health on.
+func (r *rig) runManager(ctx context.Context, name, account string, port int, flags ...string) (*manager, error) {
+	kubeconfig := filepath.Join(r.dir, name+".kubeconfig")
+	if err := r.plane.WriteServiceAccountKubeconfig(kubeconfig, r.system.namespace, account); err != nil {
+		return nil, err
 	}
-	return p.WaitReady(ctx, func(ctx context.Context) error {
-		if err := process.AnswersOK(ctx, http.DefaultClient, "http://"+at("9450")+"/readyz"); err != nil {
+	token := &authenticationv1.TokenRequest{}
+	who := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: r.system.namespace, Name: account}}
+	if err := r.client.SubResource("token").Create(ctx, who, token); err != nil {
+		return nil, fmt.Errorf("get a token for the metrics: %w", err)
+	}
+	at := func(port int) string { return net.JoinHostPort(r.block.Address(254, 1).String(), strconv.Itoa(port)) }
+	p, err := process.Start(process.Command{
+		Name: name, Path: r.tools.Path(name), Log: filepath.Join(r.dir, name+".log"),
+		Args: slices.Concat([]string{
+			"--kubeconfig=" + kubeconfig, "--webhook-port=0", "--insecure-loopback-endpoints", "--leader-election-namespace=" + r.system.namespace,
+			"--health-addr=" + at(port), "--metrics-addr=" + at(port+1), "--profiler-address=" + at(port+2),
+		}, flags),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &manager{
+		process: p, health: "http://" + at(port) + "/readyz", metrics: "https://" + at(port+1) + "/metrics",
+		profiler: "http://" + at(port+2) + "/debug/pprof/", token: token.Status.Token,
+	}, nil
+}
+
+// ready returns when it is.
+func (m *manager) ready(ctx context.Context) error {
+	return m.process.WaitReady(ctx, func(ctx context.Context) error {
+		if err := process.AnswersOK(ctx, http.DefaultClient, m.health); err != nil {
 			return err
 		}
-		_, err := r.manager.scrape(ctx)
+		_, err := m.scrape(ctx)
 		return err
 	})
 }

@@ -68,17 +68,26 @@ func startRig(ctx context.Context, bin tools.Dir, dir string, of system) (*rig, 
 }
 
 func (r *rig) start(ctx context.Context) error {
-	keys := pki.Dir(filepath.Join(r.dir, "pki"))
-	if err := keys.CreateAuthorities(); err != nil {
+	// Nothing needs a controller, but there has to be one.
+	if err := r.startPlane(ctx, controlplane.Config{Controllers: []string{"namespace-controller"}}); err != nil {
+		return err
+	}
+	if err := r.install(ctx); err != nil {
 		return err
 	}
 	var err error
-	r.plane, err = controlplane.Start(ctx, controlplane.Config{
-		Name: "management", Dir: filepath.Join(r.dir, "management"), PKI: keys, Tools: r.tools, Address: r.block.Address(254, 1),
-		Controllers: []string{"namespace-controller"}, // nothing needs one, but there has to be one
-		Busy:        true,
-	})
-	if err != nil {
+	r.site, err = r.startSite(ctx)
+	return err
+}
+
+// startPlane starts the management cluster, and makes its client.
+func (r *rig) startPlane(ctx context.Context, cfg controlplane.Config) (err error) {
+	cfg.Name, cfg.Dir, cfg.PKI = "management", filepath.Join(r.dir, "management"), pki.Dir(filepath.Join(r.dir, "pki"))
+	cfg.Tools, cfg.Address, cfg.Busy = r.tools, r.block.Address(254, 1), true
+	if err := cfg.PKI.CreateAuthorities(); err != nil {
+		return err
+	}
+	if r.plane, err = controlplane.Start(ctx, cfg); err != nil {
 		return err
 	}
 	r.config = r.plane.AdminConfig()
@@ -87,13 +96,7 @@ func (r *rig) start(ctx context.Context) error {
 	if err := errors.Join(r.system.addToScheme(scheme), clusterv1.AddToScheme(scheme), rbacv1.AddToScheme(scheme)); err != nil {
 		return err
 	}
-	if r.client, err = client.NewWithWatch(r.config, client.Options{Scheme: scheme}); err != nil {
-		return err
-	}
-	if err := r.install(ctx); err != nil {
-		return err
-	}
-	r.site, err = r.startSite(ctx)
+	r.client, err = client.NewWithWatch(r.config, client.Options{Scheme: scheme})
 	return err
 }
 
@@ -123,11 +126,19 @@ func (r *rig) install(ctx context.Context) error {
 	if err := r.createAll(ctx, r.system.rbac); err != nil {
 		return err
 	}
-	return r.client.Create(ctx, &rbacv1.ClusterRoleBinding{
+	return r.allowMetrics(ctx, r.system.account)
+}
+
+// allowMetrics lets service accounts read the metrics of the system's programs.
+func (r *rig) allowMetrics(ctx context.Context, accounts ...string) error {
+	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "scale-metrics-reader"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: r.system.metricsReader},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: r.system.namespace, Name: r.system.account}},
-	})
+	}
+	for _, account := range accounts {
+		binding.Subjects = append(binding.Subjects, rbacv1.Subject{Kind: "ServiceAccount", Namespace: r.system.namespace, Name: account})
+	}
+	return r.client.Create(ctx, binding)
 }
 
 // untilServed waits until the API server's discovery knows the CRDs' kinds.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -61,7 +62,7 @@ func (r *rig) startSite(ctx context.Context) (*site, error) {
 	}
 	s := &site{Remote: simtest.RemoteAt("http://" + listen), process: p}
 	return s, p.WaitReady(ctx, func(ctx context.Context) error {
-		return process.AnswersOK(ctx, http.DefaultClient, s.URL+"/simulator/calls")
+		return process.AnswersOK(ctx, http.DefaultClient, s.URL+"/simulator/"+cmp.Or(r.system.probe, "calls"))
 	})
 }
 

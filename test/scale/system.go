@@ -26,9 +26,10 @@ type system struct {
 	cluster, machine                  client.Object
 	// statusOf a cluster or a machine; a cluster has no instance.
 	statusOf func(client.Object) (provisioned bool, instanceID string)
-	// simulator is the argument of `bedplate lab simulate`, world its configuration.
+	// simulator is the argument of `bedplate lab simulate`, world its configuration. It is ready when it answers probe: calls, if that isn't set.
 	simulator string
 	world     any
+	probe     string
 	// lists is the operation of the simulator that lists machines.
 	lists string
 }
