@@ -98,7 +98,7 @@ operations: lab-tools ## For an hour: do with the objects of every system what u
 		grep -vE '^[IEW][0-9]{4} |^=== |sequence.go:'
 
 .PHONY: bench
-bench: bench-machines bench-powervs bench-krake bench-networks ## Measure all that docs/performance.md says: the next four.
+bench: bench-machines bench-powervs bench-krake bench-dpf bench-networks ## Measure all that docs/performance.md says: the next five.
 
 .PHONY: bench-machines
 bench-machines: lab-tools build ## Measure what bmm's manager costs with thousands of machines, and a reconcile of one at rest (ARGS='--machines 10000').
@@ -112,6 +112,10 @@ bench-powervs: lab-tools build ## Measure what powervs' manager costs: one clust
 .PHONY: bench-krake
 bench-krake: lab-tools build ## Measure what Krake's manager costs with 500 clusters, also while its infrastructure manager is down (ARGS='--clusters 50').
 	@go run ./test/scale krake $(ARGS)
+
+.PHONY: bench-dpf
+bench-dpf: lab-tools build ## Measure what DPF's operator costs with 200 nodes and 3 DPU clusters of 200, and with 2,000 hosts (ARGS='--nodes 50 --hosts 0').
+	@go run ./test/scale dpf $(ARGS)
 
 .PHONY: bench-networks
 bench-networks: lab-tools build ## Measure Hydrazine, as root: a host that joins, a group of 100 hosts, OVN's part in it, DHCP, BGP, the proxy, 100 groups.

@@ -36,8 +36,9 @@ const (
 	leaseSeconds = 40
 )
 
-// quick controllers, where a default is for a cluster that grows slowly.
-var quick = []string{"--kube-api-qps=200", "--kube-api-burst=400"}
+// quick controllers: the default rates are for a cluster that grows slowly. A DaemonSet whose status was written a moment ago counts as failed
+// with that feature, and with hundreds of Pods that start at once it is looked at minutes later.
+var quick = []string{"--kube-api-qps=200", "--kube-api-burst=400", "--feature-gates=StaleControllerConsistencyDaemonSet=false"}
 
 func dpfSystem() system {
 	return system{

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/dpf/sim/platform"
 	krakesim "github.com/bedplate/bedplate/internal/krake/sim"
 	"github.com/bedplate/bedplate/internal/localstack/tools"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
@@ -131,6 +132,39 @@ func TestKrakeBench_measuresFewClustersAndLeavesNothing(t *testing.T) {
 	var table bytes.Buffer
 	f.print(&table)
 	g.Expect(table.String()).To(ContainSubstring("all Clusters ONLINE after"))
+}
+
+// A small bench of DPF's operator. How long it takes isn't checked, and so neither how soon another one is at work.
+func TestDPFBench_measuresFewNodesAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	const nodes = 3
+	f, err := (&dpfBench{
+		bench: bench{
+			tools: toolstest.Find(t, dpfTools()...), dir: t.TempDir(), idling: idling{poll: time.Second, intervals: 3}, patience: 3 * time.Minute,
+		},
+		nodes: platform.Nodes{WithDPUs: nodes, Without: 1, PerCluster: nodes}, clusters: 1, alone: 1,
+	}).run(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+
+	g.Expect(f.Install.Writes).To(And(HaveKey("patch deployments"), HaveKey("patch dpuservices"), Not(HaveKey("patch nodes"))))
+	r := f.Roll
+	g.Expect(r.Writes["patch nodes"]).To(BeNumerically("~", 3*nodes, nodes), "isolated, its chassis forgotten, switched")
+	g.Expect(r.Writes["create records"] + r.Writes["update records"]).To(Equal(4*nodes), "one for each phase")
+	g.Expect(r.Writes["patch dpfoperatorconfigs/status"]).To(BeNumerically(">", 0))
+	g.Expect(r.StatusBytes).To(BeNumerically(">", 100))
+	g.Expect(r.Others).To(BeZero())
+	g.Expect(r.Operator.PeakRSS).To(BeNumerically(">", 10<<20))
+	g.Expect(r.Services.PeakRSS).To(BeNumerically(">", 10<<20))
+	g.Expect(f.Crash.AtWorkAfter).To(BeNumerically(">", 0))
+	g.Expect(f.Idle.Writes).To(BeEmpty())
+	g.Expect(f.Idle.Calls).To(HaveKeyWithValue("list configmaps", BeNumerically(">", 0)))
+	g.Expect(f.Idle.DPUCalls).To(BeNumerically(">", 0))
+	g.Expect(f.Back.Writes).To(HaveKey("patch nodes"))
+	g.Expect(f.Back.Changed).To(BeEmpty())
+	var table bytes.Buffer
+	f.print(&table)
+	g.Expect(table.String()).To(MatchRegexp(`objects that aren't as before +0 +0 +met`))
 }
 
 // A soak with a single storm.
