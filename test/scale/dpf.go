@@ -210,4 +210,3 @@ func (r *dpfRun) mark() (m mark, err error) {
 func (u usage) since(before usage) footprint {
 	return footprint{CPU: (u.cpu - before.cpu).Seconds(), Cores: u.cores(before), PeakRSS: u.peak, RSS: u.rss}
 }
-

@@ -101,7 +101,7 @@ func (r *dpfRig) start(ctx context.Context, nodes platform.Nodes) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	world := platform.Config{Nodes: &nodes, Sync: metav1.Duration{Duration: syncEvery}}
+	world := platform.Config{Nodes: &nodes, Light: true, Sync: metav1.Duration{Duration: syncEvery}}
 	var err error
 	if world.OCP, err = r.startNodes(r.plane, "management"); err != nil {
 		return err

@@ -150,7 +150,7 @@ func TestDPFBench_measuresFewNodesAndLeavesNothing(t *testing.T) {
 	g.Expect(f.Install.Writes).To(And(HaveKey("patch deployments"), HaveKey("patch dpuservices"), Not(HaveKey("patch nodes"))))
 	r := f.Roll
 	g.Expect(r.Writes["patch nodes"]).To(BeNumerically("~", 3*nodes, nodes), "isolated, its chassis forgotten, switched")
-	g.Expect(r.Writes["create records"] + r.Writes["update records"]).To(Equal(4*nodes), "one for each phase")
+	g.Expect(r.Writes["create records"]+r.Writes["update records"]).To(Equal(4*nodes), "one for each phase")
 	g.Expect(r.Writes["patch dpfoperatorconfigs/status"]).To(BeNumerically(">", 0))
 	g.Expect(r.StatusBytes).To(BeNumerically(">", 100))
 	g.Expect(r.Others).To(BeZero())

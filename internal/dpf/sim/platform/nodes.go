@@ -39,11 +39,18 @@ func (n Nodes) hosts() (nodes []*corev1.Node) {
 // dpus are the nodes of one of so many DPU clusters: those of hosts are dealt out in turn.
 func (n Nodes) dpus(cluster, clusters int) (nodes []*corev1.Node) {
 	for i := range n.PerCluster {
-		i = i*clusters + cluster
-		nodes = append(nodes, node(fmt.Sprintf("dpu-worker-%d", i+1), address(19, i)))
+		number := i*clusters + cluster
+		dpu := node(fmt.Sprintf("dpu-worker-%d", number+1), address(19, number))
+		if i == 0 {
+			dpu.Labels[first] = ""
+		}
+		nodes = append(nodes, dpu)
 	}
 	return nodes
 }
+
+// first is the label of the first node of a DPU cluster.
+const first = "example.com/first"
 
 // address of a node: hosts have those of the machineNetwork.
 func address(second, node int) string {
@@ -92,4 +99,18 @@ func chart(r argo.Release) ([]*unstructured.Unstructured, error) {
 	}
 	delete(fields, "status")
 	return []*unstructured.Unstructured{{Object: fields}}, nil
+}
+
+// lightChart is a chart whose Pods run on the first node only, if they aren't those that the move of the network waits for.
+func lightChart(r argo.Release) ([]*unstructured.Unstructured, error) {
+	objects, err := chart(r)
+	if err != nil {
+		return nil, err
+	}
+	template := objects[0].Object["spec"].(map[string]any)["template"].(map[string]any)
+	labels, _, err := unstructured.NestedStringMap(template, "metadata", "labels")
+	if err == nil && labels["svc.dpu.nvidia.com/service"] != "dpucniprovisioner" {
+		err = unstructured.SetNestedStringMap(template, map[string]string{first: ""}, "spec", "nodeSelector")
+	}
+	return objects, err
 }

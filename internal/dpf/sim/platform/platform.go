@@ -59,6 +59,8 @@ type Config struct {
 	DPUs []string `json:"dpus"`
 	// Nodes are few, if that isn't set.
 	Nodes *Nodes `json:"nodes,omitempty"`
+	// Light: of services only the DPUs' side of the provisioners runs on all DPUs, the others on the first of each cluster.
+	Light bool `json:"light,omitempty"`
 	// Sync is how often Argo CD compares each Application with its cluster: every second, if that isn't set.
 	Sync metav1.Duration `json:"sync,omitzero"`
 }
@@ -121,7 +123,7 @@ func Start(ctx context.Context, config Config) (*Platform, error) {
 	if p.openshift, err = openshift.New(ctx, p.ocp); err != nil {
 		return nil, fmt.Errorf("read what OpenShift's release wants: %w", err)
 	}
-	mgr, err := p.stand(scheme, cmp.Or(config.Sync.Duration, time.Second))
+	mgr, err := p.stand(scheme, config)
 	if err != nil {
 		return nil, fmt.Errorf("make the stand-in of Argo CD: %w", err)
 	}
@@ -151,13 +153,17 @@ func connect(kubeconfig string, scheme *runtime.Scheme) (c cluster, err error) {
 }
 
 // stand for Argo CD. Its cache has what is looked at often, where there are many nodes.
-func (p *Platform) stand(scheme *runtime.Scheme, interval time.Duration) (ctrl.Manager, error) {
+func (p *Platform) stand(scheme *runtime.Scheme, config Config) (ctrl.Manager, error) {
 	mgr, err := ctrl.NewManager(p.ocp.config, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
 	if err != nil {
 		return nil, err
 	}
 	p.openshift.Often = mgr.GetClient()
-	return mgr, (&argo.Argo{Client: p.ocp, Namespace: argoNamespace, Charts: chart, Interval: interval}).SetupWithManager(mgr)
+	sync := &argo.Argo{Client: p.ocp, Namespace: argoNamespace, Charts: chart, Interval: cmp.Or(config.Sync.Duration, time.Second)}
+	if config.Light {
+		sync.Charts = lightChart
+	}
+	return mgr, sync.SetupWithManager(mgr)
 }
 
 // run the stand-ins.
