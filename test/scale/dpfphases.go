@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -55,11 +56,7 @@ func (r *dpfRun) roll(ctx context.Context) error {
 	}
 	nodes := r.figures.Nodes.WithDPUs
 	say("moving %d nodes", nodes)
-	profiled := r.profile(ctx, "roll")
 	if err := r.stretches(ctx, before.operator.at, nodes); err != nil {
-		return err
-	}
-	if err := <-profiled; err != nil {
 		return err
 	}
 	killed, err := r.kill(ctx)
@@ -107,11 +104,12 @@ func (r *dpfRun) stretches(ctx context.Context, began time.Time, nodes int) erro
 	if err := r.edit(ctx, func(spec *operatorv1.DPFOperatorConfigSpec) { spec.HostNetworkConfiguration.MaxUnavailable = atATime }); err != nil {
 		return err
 	}
+	profiled := r.profile(ctx, "roll")
 	f.Ten.Nodes, first = (nodes-r.alone)/2, time.Now()
 	err := r.until(ctx, "half of the nodes are on their DPUs", reached(operatorv1.NodeReady, r.alone+f.Ten.Nodes))
 	f.Ten.Seconds = time.Since(first).Seconds()
 	say("%d nodes, %d at a time: %.1f s", f.Ten.Nodes, atATime, f.Ten.Seconds)
-	return err
+	return errors.Join(err, <-profiled)
 }
 
 // kill the operator, and start the next one.
