@@ -15,17 +15,17 @@ import (
 	"github.com/bedplate/bedplate/internal/dpf/sim/platform"
 )
 
-// atATime is how many nodes are moved at a time when many are.
-const atATime = 10
-
 // dpfBench is what to measure of DPF's operator, and how.
 type dpfBench struct {
 	bench
 	nodes    platform.Nodes
 	clusters int
-	alone    int
-	hosts    int
+	rolled
+	hosts int
 }
+
+// rolled says how a roll is measured.
+type rolled struct{ alone, atATime int }
 
 func dpfCommand() *cobra.Command {
 	b := dpfBench{}
@@ -43,6 +43,7 @@ way, measures while nothing changes, and takes everything back. Then a configura
 	flags.IntVar(&b.clusters, "clusters", 3, "number of DPU clusters")
 	flags.IntVar(&b.nodes.PerCluster, "per-cluster", 200, "nodes of each DPU cluster")
 	flags.IntVar(&b.alone, "alone", 20, "number of nodes that are moved with maxUnavailable 1")
+	flags.IntVar(&b.atATime, "at-a-time", 10, "maxUnavailable of the others")
 	flags.IntVar(&b.hosts, "hosts", 2000, "number of hosts of the large configuration; 0 for none")
 	b.flags(flags, "bench-dpf.json")
 	return command
@@ -51,8 +52,8 @@ way, measures while nothing changes, and takes everything back. Then a configura
 // dpfRun is one host cluster.
 type dpfRun struct {
 	*run
+	rolled
 	clusters *dpfRig
-	alone    int
 	figures  *dpfFigures
 	// ended is what an operator took that was killed.
 	ended usage
@@ -91,7 +92,7 @@ func (b *dpfBench) with(ctx context.Context, name string, nodes platform.Nodes, 
 		return err
 	}
 	defer clustersRig.stop()
-	r := &dpfRun{run: &run{bench: of, rig: clustersRig.rig}, clusters: clustersRig, alone: b.alone, figures: f}
+	r := &dpfRun{run: &run{bench: of, rig: clustersRig.rig}, clusters: clustersRig, rolled: b.rolled, figures: f}
 	if err := r.startOperator(ctx); err != nil {
 		return err
 	}

@@ -74,12 +74,11 @@ func (r *dpfRun) roll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.judgeRoll(deeds, before, after, killed)
 	r.figures.Load, err = load()
-	return err
+	return errors.Join(err, r.judgeRoll(deeds, before, after, killed))
 }
 
-// stretches are from the first node on: some alone, then ten at a time, until half of those are moved.
+// stretches are from the first node on: some alone, then several at a time, until half of those are moved.
 func (r *dpfRun) stretches(ctx context.Context, began time.Time, nodes int) error {
 	f := &r.figures.Roll
 	if err := r.edit(ctx, func(spec *operatorv1.DPFOperatorConfigSpec) { spec.HostNetworkConfiguration = network(nodes, 1) }); err != nil {
@@ -99,16 +98,18 @@ func (r *dpfRun) stretches(ctx context.Context, began time.Time, nodes int) erro
 	if err := r.until(ctx, "some nodes are on their DPUs", reached(operatorv1.NodeReady, r.alone)); err != nil {
 		return err
 	}
-	f.Alone = stretch{r.alone, time.Since(first).Seconds()}
+	f.Alone = stretch{1, r.alone, time.Since(first).Seconds()}
 	say("%d nodes, one at a time: %.1f s", f.Alone.Nodes, f.Alone.Seconds)
-	if err := r.edit(ctx, func(spec *operatorv1.DPFOperatorConfigSpec) { spec.HostNetworkConfiguration.MaxUnavailable = atATime }); err != nil {
+	if err := r.edit(ctx, func(spec *operatorv1.DPFOperatorConfigSpec) {
+		spec.HostNetworkConfiguration.MaxUnavailable = int32(r.atATime)
+	}); err != nil {
 		return err
 	}
 	profiled := r.profile(ctx, "roll")
-	f.Ten.Nodes, first = (nodes-r.alone)/2, time.Now()
-	err := r.until(ctx, "half of the nodes are on their DPUs", reached(operatorv1.NodeReady, r.alone+f.Ten.Nodes))
-	f.Ten.Seconds = time.Since(first).Seconds()
-	say("%d nodes, %d at a time: %.1f s", f.Ten.Nodes, atATime, f.Ten.Seconds)
+	f.Many.AtATime, f.Many.Nodes, first = r.atATime, (nodes-r.alone)/2, time.Now()
+	err := r.until(ctx, "half of the nodes are on their DPUs", reached(operatorv1.NodeReady, r.alone+f.Many.Nodes))
+	f.Many.Seconds = time.Since(first).Seconds()
+	say("%d nodes, %d at a time: %.1f s", f.Many.Nodes, r.atATime, f.Many.Seconds)
 	return errors.Join(err, <-profiled)
 }
 
@@ -123,7 +124,7 @@ func (r *dpfRun) kill(ctx context.Context) (killed time.Time, err error) {
 	return killed, r.startOperator(ctx)
 }
 
-func (r *dpfRun) judgeRoll(deeds []deed, before, after mark, killed time.Time) {
+func (r *dpfRun) judgeRoll(deeds []deed, before, after mark, killed time.Time) error {
 	f := &r.figures.Roll
 	f.MovedAfter = after.operator.at.Sub(before.operator.at).Seconds()
 	f.Writes = tally(deeds, written)
@@ -139,12 +140,15 @@ func (r *dpfRun) judgeRoll(deeds []deed, before, after mark, killed time.Time) {
 			f.Others++
 		}
 	}
-	if next := slices.IndexFunc(deeds, func(d deed) bool { return written(d) && d.at.After(killed) }); next >= 0 {
-		r.figures.Crash.AtWorkAfter = deeds[next].at.Sub(killed).Seconds()
+	next := slices.IndexFunc(deeds, func(d deed) bool { return written(d) && d.at.After(killed) })
+	if next < 0 {
+		return errors.New("the operator was killed after its last write: move more nodes")
 	}
+	r.figures.Crash.AtWorkAfter = deeds[next].at.Sub(killed).Seconds()
 	moves, statuses := perNode(f.Writes, r.figures.Nodes.WithDPUs)
 	say("all moved after %.0f s: %.2f writes and %.2f of the status for each, at work %.1f s after the kill; operator's %s", f.MovedAfter, moves, statuses,
 		r.figures.Crash.AtWorkAfter, f.Operator)
+	return nil
 }
 
 // meanBytes of a write of the status.

@@ -37,11 +37,11 @@ type dpfFigures struct {
 		Services   footprint      `json:"services"`
 	} `json:"install"`
 
-	// Roll of all nodes: some with maxUnavailable 1, then ten at a time, and after half of these the operator is killed.
+	// Roll of all nodes: some with maxUnavailable 1, then several at a time, and after half of these the operator is killed.
 	Roll struct {
 		BegunAfter float64        `json:"begunAfter"` // the first node
 		Alone      stretch        `json:"alone"`
-		Ten        stretch        `json:"ten"`
+		Many       stretch        `json:"many"`
 		MovedAfter float64        `json:"movedAfter"`
 		Writes     map[string]int `json:"writes"`
 		Refused    map[string]int `json:"refused"`
@@ -94,6 +94,7 @@ type largeFigures struct {
 
 // stretch of a roll.
 type stretch struct {
+	AtATime int     `json:"atATime"`
 	Nodes   int     `json:"nodes"`
 	Seconds float64 `json:"seconds"`
 }
@@ -138,21 +139,22 @@ func perNode(writes map[string]int, nodes int) (moves, statuses float64) {
 	return moves / float64(nodes), statuses / float64(nodes)
 }
 
+func (s stretch) line() line {
+	return line{fmt.Sprintf("%d nodes, maxUnavailable %d", s.Nodes, s.AtATime), fmt.Sprintf("%.1f s", s.Seconds),
+		fmt.Sprintf("%.2f s for each", s.Seconds/float64(max(1, s.Nodes))), "", true}
+}
+
 func (f *dpfFigures) lines() []line {
 	r, i, b := f.Roll, f.Idle, f.Back
 	moves, statuses := perNode(r.Writes, f.Nodes.WithDPUs)
 	back, _ := perNode(b.Writes, f.Nodes.WithDPUs)
-	each := func(s stretch) string {
-		return fmt.Sprintf("%.2f s for each of %d", s.Seconds/float64(max(1, s.Nodes)), s.Nodes)
-	}
 	return []line{
 		{"all components ready after", fmt.Sprintf("%.0f s", f.Install.ReadyAfter),
 			fmt.Sprintf("%d writes: %s", sum(f.Install.Writes), listed(f.Install.Writes, "%d")), "", true},
 		memory("operator's peak RSS while installing", f.Install.Operator),
 		memory("services' manager's peak RSS while installing", f.Install.Services),
 		{"first node begun after", fmt.Sprintf("%.1f s", r.BegunAfter), "ovnkube-node is rolled out before", "", true},
-		{"one node at a time", fmt.Sprintf("%.1f s", r.Alone.Seconds), each(r.Alone), "", true},
-		{"ten nodes at a time", fmt.Sprintf("%.1f s", r.Ten.Seconds), each(r.Ten), "", true},
+		r.Alone.line(), r.Many.line(),
 		{"all nodes on their DPUs after", fmt.Sprintf("%.0f s", r.MovedAfter), "with a crash on the way", "", true},
 		{"writes of nodes and their records per moved node", fmt.Sprintf("%.2f", moves),
 			fmt.Sprintf("%d writes: %s; refused: %s", sum(r.Writes), listed(r.Writes, "%d"), listed(r.Refused, "%d")),

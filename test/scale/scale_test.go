@@ -138,12 +138,12 @@ func TestKrakeBench_measuresFewClustersAndLeavesNothing(t *testing.T) {
 func TestDPFBench_measuresFewNodesAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	const nodes = 3
+	const nodes = 4
 	f, err := (&dpfBench{
 		bench: bench{
 			tools: toolstest.Find(t, dpfTools()...), dir: t.TempDir(), idling: idling{poll: time.Second, intervals: 3}, patience: 3 * time.Minute,
 		},
-		nodes: platform.Nodes{WithDPUs: nodes, Without: 1, PerCluster: nodes}, clusters: 1, alone: 1,
+		nodes: platform.Nodes{WithDPUs: nodes, Without: 1, PerCluster: nodes}, clusters: 1, rolled: rolled{alone: 1, atATime: 1},
 	}).run(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 
