@@ -80,7 +80,7 @@ func run(ctx context.Context, options *manager.Options, config operator.Config) 
 	if err := operator.AddToScheme(scheme); err != nil {
 		return fmt.Errorf("build the scheme: %w", err)
 	}
-	options.Cached = operator.Cached()
+	options.Cached, options.Lease = operator.Cached(), manager.QuickLease // a node in between has no network
 	mgr, err := options.New(scheme)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -65,19 +66,21 @@ type Options struct {
 	WebhookCertDir          string
 	LeaderElection          bool
 	LeaderElectionNamespace string
-	Concurrency             int
-	Creates                 int
-	KubeQPS                 float32
-	KubeBurst               int
-	OutsideQPS              float64
-	OutsideBurst            int
-	OTLPEndpoint            string
-	Poll, Settle            time.Duration
-	CreateTimeout           time.Duration
-	egress                  egress.Flags
-	clusterCIDRs            []string
-	logging                 *logsv1.LoggingConfiguration
-	checks                  []func() error // of the flags that the program has
+	// Lease of the leader; zero: DefaultLease.
+	Lease         Lease
+	Concurrency   int
+	Creates       int
+	KubeQPS       float32
+	KubeBurst     int
+	OutsideQPS    float64
+	OutsideBurst  int
+	OTLPEndpoint  string
+	Poll, Settle  time.Duration
+	CreateTimeout time.Duration
+	egress        egress.Flags
+	clusterCIDRs  []string
+	logging       *logsv1.LoggingConfiguration
+	checks        []func() error // of the flags that the program has
 }
 
 // ServerCommand is the command line of a program that reconciles nothing: every replica works, and each of its clients' calls
@@ -192,12 +195,16 @@ func (o *Options) New(scheme *runtime.Scheme) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure the API server's client: %w", err)
 	}
+	lease := cmp.Or(o.Lease, DefaultLease)
 	options := ctrl.Options{
 		Scheme:                        scheme,
 		LeaderElection:                o.LeaderElection,
 		LeaderElectionID:              o.Name,
 		LeaderElectionNamespace:       o.LeaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &lease.Duration,
+		RenewDeadline:                 &lease.RenewDeadline,
+		RetryPeriod:                   &lease.RetryPeriod,
 		GracefulShutdownTimeout:       ptr.To(o.CreateTimeout + GracefulShutdown),
 		PprofBindAddress:              o.ProfilerAddress,
 		HealthProbeBindAddress:        "0", // see ports

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
+	"github.com/bedplate/bedplate/internal/dpf/journal"
+	"github.com/bedplate/bedplate/internal/testenv"
+)
+
+// asProgram in the environment makes the test the manager.
+const asProgram = "BEDPLATE_TEST_AS_DPF_MANAGER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
+	testenv.Main(m)
+}
+
+// bound of how long a node has no operator.
+const bound = 10 * time.Second
+
+const node = "ocp-worker-1"
+
+// midRoll is a cluster with one node that is being moved: the journal says so. Of OpenShift there is no more than the kind of its version,
+// which holds up the other nodes, and not this one.
+func midRoll(t *testing.T) client.Client {
+	t.Helper()
+	g, c := NewWithT(t), testenv.Client(t)
+	crd := filepath.Join(testenv.ModuleDir(t, "github.com/openshift/api"), "config", "v1", "zz_generated.crd-manifests",
+		"0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml")
+	_, err := envtest.InstallCRDs(testenv.Config(t), envtest.CRDInstallOptions{Paths: []string{crd}, ErrorIfPathMissing: true})
+	g.Expect(err).NotTo(HaveOccurred())
+	moved := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node, Labels: map[string]string{operatorv1.DPUEnabledLabel: "true"}}}
+	for _, object := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorv1.Namespace}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-ovn-kubernetes"}}, moved,
+	} {
+		g.Expect(c.Create(t.Context(), object)).To(Succeed())
+	}
+	j, err := journal.Load(t.Context(), c, c, "openshift-ovn-kubernetes")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(j.PutNode(t.Context(), node, journal.Node{
+		UID: moved.UID, Sequence: 1, Phase: operatorv1.NodeProvisioning, Since: metav1.Now(), Generation: 1,
+	})).To(Succeed())
+	config := &operatorv1.DPFOperatorConfig{ObjectMeta: metav1.ObjectMeta{Namespace: operatorv1.Namespace, Name: operatorv1.Name}}
+	config.Spec.BFBPersistentVolume = "volume-one"
+	config.Spec.HostNetworkConfiguration = &operatorv1.HostNetworkConfiguration{
+		HostPF0: "ens2f0np0", HostPF0VF0: "enp23s0f0v0", CIDR: "10.0.96.0/20", Hosts: []operatorv1.Host{{
+			HostClusterNodeName: node, DPUClusterNodeName: "dpu-worker-1",
+			HostIP: "10.0.96.10/24", DPUIP: "10.0.96.20/24", Gateway: "10.0.96.254",
+		}},
+	}
+	g.Expect(c.Create(t.Context(), config)).To(Succeed())
+	return c
+}
+
+// start a manager, as a process of its own.
+func start(t *testing.T) *exec.Cmd {
+	t.Helper()
+	g := NewWithT(t)
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	g.Expect(err).NotTo(HaveOccurred())
+	command := exec.Command(os.Args[0], "--kubeconfig="+testenv.Kubeconfig(t), "--leader-election-namespace="+operatorv1.Namespace,
+		"--webhook-port=0", "--metrics-addr=0", "--health-addr=0")
+	command.Env, command.Stdout, command.Stderr = append(os.Environ(), asProgram+"=1"), log, log
+	g.Expect(command.Start()).To(Succeed())
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+		if text, _ := os.ReadFile(log.Name()); t.Failed() {
+			t.Logf("%s", text)
+		}
+	})
+	return command
+}
+
+// A node in between has no network: a leader that is killed there, and gives up no lease, is restarted, and at work soon.
+func TestManager_killedInMidRollIsAtWorkAgainSoon(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(time.Minute)
+	c := midRoll(t)
+	holder := func() string {
+		lease := &coordinationv1.Lease{}
+		_ = c.Get(t.Context(), client.ObjectKey{Namespace: operatorv1.Namespace, Name: "bedplate-dpf-manager"}, lease)
+		return ptr.Deref(lease.Spec.HolderIdentity, "")
+	}
+	tainted := func() bool {
+		now := &corev1.Node{}
+		g.Expect(c.Get(t.Context(), client.ObjectKey{Name: node}, now)).To(Succeed())
+		return slices.ContainsFunc(now.Spec.Taints, func(t corev1.Taint) bool { return t.Key == operatorv1.NetworkNotReadyTaint })
+	}
+	first := start(t)
+	g.Eventually(tainted).Should(BeTrue())
+	was := holder()
+
+	g.Expect(first.Process.Signal(syscall.SIGKILL)).To(Succeed())
+	killed := time.Now()
+	g.Expect(first.Wait()).NotTo(Succeed())
+	start(t)
+	g.Expect(c.Patch(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}},
+		client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"taints":null}}`)))).To(Succeed())
+	g.Eventually(holder).ShouldNot(Equal(was))
+	g.Expect(time.Since(killed)).To(BeNumerically("<", bound))
+	g.Eventually(tainted).Should(BeTrue())
+	t.Logf("at work %s after the kill", time.Since(killed).Round(10*time.Millisecond))
+}
