@@ -80,6 +80,7 @@ func (m Move) change(ctx context.Context, o *observation, action Action) error {
 	case ReleaseOperator:
 		version := o.version.DeepCopy()
 		setOverride(version, &released)
+		mark(version)
 		return m.patch(ctx, o.version, version)
 	case StopOperator:
 		return m.scale(ctx, o, 0)
@@ -119,11 +120,12 @@ func (m Move) change(ctx context.Context, o *observation, action Action) error {
 			return m.scale(ctx, o, state.Operator.Replicas)
 		}
 	case RestoreOverride:
+		version := o.version.DeepCopy()
 		if change, _ := overrideBack(o.Override, state); change {
-			version := o.version.DeepCopy()
 			setOverride(version, state.Override.Entry)
-			return m.patch(ctx, o.version, version)
 		}
+		unmark(version)
+		return m.patch(ctx, o.version, version)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package hostnetwork
 
 import (
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -39,7 +40,12 @@ func (d *decision) back() {
 			d.Says[name] = "it waits for its turn to get its network back"
 		}
 	}
-	if left == 0 {
+	for _, name := range slices.Sorted(maps.Keys(d.f.Nodes)) {
+		if _, recorded := d.s.Nodes[name]; !recorded && d.f.Nodes[name].marked() && d.Problem == "" { // ovnkube-node wouldn't run there
+			d.Problem = "node " + name + ": " + unknownMark
+		}
+	}
+	if left == 0 && d.Problem == "" {
 		d.clusterBack()
 	}
 }
@@ -47,6 +53,7 @@ func (d *decision) back() {
 func (d *decision) clusterBack() {
 	c := d.s.Cluster
 	switch {
+	case d.lost():
 	case d.s.Empty():
 		d.Done = true
 	case d.f.CopiesPresent:

@@ -119,16 +119,30 @@ func (d *decision) unlisted() bool {
 	return len(missing) == 0
 }
 
+// lost says that what was changed is there, and the journal with the originals isn't.
+func (d *decision) lost() bool {
+	if !d.f.Marked || d.s.Cluster.Override != nil {
+		return false
+	}
+	d.Problem = lostJournal
+	return true
+}
+
+const lostJournal = "ClusterVersion version has the annotation " + journal.Label + ", but the journal is lost, and with it what the cluster was " +
+	"before: restore the ConfigMaps with the label " + journal.Label + " in openshift-ovn-kubernetes from a backup; or take the network back by " +
+	"hand, and remove the annotation"
+
 // cluster goes through what exists once. It says whether all of that is done, so that nodes may be begun.
 func (d *decision) cluster() bool {
 	f, c := d.f, d.s.Cluster
 	switch {
+	case d.lost():
 	case f.Problem != "":
 		d.Problem = f.Problem
 	case c.DaemonSet == nil && mentionsAway(f.Affinity):
 		d.Problem = "the affinity of DaemonSet openshift-ovn-kubernetes/ovnkube-node has a term with dpf.nvidia.com/network-moved that the " +
 			"journal doesn't know of: remove it"
-	case c.Override == nil || f.Override == nil || !f.Override.Unmanaged:
+	case c.Override == nil || f.Override == nil || !f.Override.Unmanaged || !f.Marked:
 		d.do(ReleaseOperator)
 	case c.Operator == nil || !c.Operator.Stopped && *f.Operator > 0:
 		d.do(StopOperator)
@@ -177,7 +191,7 @@ func (d *decision) begin() bool {
 			d.Says[name] = "the label " + operatorv1.DPUEnabledLabel + "=true is missing: NFD finds no DPU"
 			continue
 		case node.marked():
-			d.Says[name] = "it has the taint or a label of an earlier move that the journal doesn't know of: remove them"
+			d.Says[name] = unknownMark
 			d.Problem = "node " + name + ": " + d.Says[name]
 		case d.Problem != "":
 		case busy >= d.f.MaxUnavailable:
@@ -190,6 +204,9 @@ func (d *decision) begin() bool {
 	}
 	return none
 }
+
+const unknownMark = "it has the taint or a label of an earlier move that the journal doesn't know of: restore the journal from a backup, or " +
+	"remove them"
 
 // again says that a node may be begun though it has a record: it got everything back, and if it failed, the spec has changed since.
 func again(record journal.Node, generation int64) bool {

@@ -122,8 +122,13 @@ func TestDecide_whatExistsOnce(t *testing.T) {
 		"ovn-kubernetes rolls out":  {func(f *Facts, _ *journal.State) { f.Rollout = "2 of 3" }, nil, "", "2 of 3", "", false},
 		"it isn't understood":       {func(f *Facts, _ *journal.State) { f.Problem = "no anchor" }, nil, "", "", "no anchor", false},
 		"nothing is wanted": {func(f *Facts, s *journal.State) {
-			f.Want, s.Cluster = false, journal.Cluster{}
+			f.Want, f.Marked, s.Cluster = false, false, journal.Cluster{}
 		}, nil, "", "", "", true},
+		"the journal is lost": {func(_ *Facts, s *journal.State) { s.Cluster = journal.Cluster{} }, nil, "", "", "the journal is lost", false},
+		"… and the way back is wanted": {func(f *Facts, s *journal.State) {
+			f.Want, s.Cluster = false, journal.Cluster{}
+		}, nil, "", "", "the journal is lost", false},
+		"the mark is gone": {func(f *Facts, _ *journal.State) { f.Marked = false }, do(ReleaseOperator), "", "", "", false},
 		"the way back has begun": {func(_ *Facts, s *journal.State) {
 			s.Cluster.Webhook.Restored = true
 		}, do(DeleteCopies), "", "", "", false},

@@ -6,9 +6,11 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
+	"github.com/bedplate/bedplate/internal/dpf/journal"
 )
 
 // away keeps Pods from nodes whose network is moved.
@@ -101,6 +103,17 @@ func override(version *configv1.ClusterVersion) *configv1.ComponentOverride {
 		return ptr.To(version.Spec.Overrides[i])
 	}
 	return nil
+}
+
+// mark the ClusterVersion in its first change, until its last one: without the journal it says that this isn't the original.
+func mark(version *configv1.ClusterVersion) {
+	metav1.SetMetaDataAnnotation(&version.ObjectMeta, journal.Label, ovnNamespace)
+}
+
+func unmark(version *configv1.ClusterVersion) { delete(version.Annotations, journal.Label) }
+
+func marked(version *configv1.ClusterVersion) bool {
+	return version != nil && metav1.HasAnnotation(version.ObjectMeta, journal.Label)
 }
 
 // setOverride replaces the network operator's entry; nil removes it.

@@ -25,6 +25,7 @@ type Facts struct {
 	// Problem is why nothing may be begun: ovn-kubernetes of this release isn't understood, or something is missing.
 	Problem    string
 	VersionUID types.UID
+	Marked     bool                        // the cluster was changed: there was a journal
 	Override   *configv1.ComponentOverride // nil: there is none
 
 	OperatorUID  types.UID

@@ -126,7 +126,15 @@ func (m Move) Left(ctx context.Context) (left []string, err error) {
 	if c.Operator != nil && !c.Operator.Restored {
 		left = append(left, "the replicas of Deployment openshift-network-operator/network-operator")
 	}
-	if c.Override != nil && !c.Override.Restored {
+	if c.Override == nil {
+		lost, err := m.marked(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if lost {
+			left = append(left, "what of the network isn't known, since its journal is lost")
+		}
+	} else if !c.Override.Restored {
 		left = append(left, "the entry of the network operator in the overrides of ClusterVersion version")
 	}
 	if len(left) == 0 && !state.Empty() {

@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -73,10 +74,16 @@ func (m Move) observe(ctx context.Context, config *operatorv1.DPFOperatorConfig,
 		}
 	}
 	if !o.Want && j.State().Empty() {
-		return o, nil
+		o.Marked, err = m.marked(ctx)
+		return o, err
 	}
 	for _, look := range []func(context.Context) error{o.lookAtObjects(m.Client), o.lookAtNodes(m)} {
 		if err := look(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if o.Marked = marked(o.version); o.Marked && j.State().Cluster.Override == nil {
+		if o.Marked, err = m.marked(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -84,6 +91,20 @@ func (m Move) observe(ctx context.Context, config *operatorv1.DPFOperatorConfig,
 		o.planCopies(config)
 	}
 	return o, nil
+}
+
+// marked says whether the cluster is changed although the journal knows nothing of it. A cache may still have what was taken back.
+func (m Move) marked(ctx context.Context) (bool, error) {
+	for _, reader := range []client.Reader{m.Client, m.Uncached} {
+		version, err := get(ctx, reader, &configv1.ClusterVersion{}, "", versionName)
+		if meta.IsNoMatchError(err) {
+			return false, nil // no OpenShift cluster
+		}
+		if err != nil || !marked(version) {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 func (o *observation) lookAtObjects(c client.Reader) func(context.Context) error {

@@ -133,7 +133,7 @@ func project(f *Facts, s *journal.State, step Step) {
 	was := *f
 	switch step.Action {
 	case ReleaseOperator:
-		f.Override = &released
+		f.Override, f.Marked = &released, true
 	case StopOperator:
 		f.Operator = ptr.To[int32](0)
 	case DeleteWebhook:
@@ -144,6 +144,8 @@ func project(f *Facts, s *journal.State, step Step) {
 		f.CopiesCurrent, f.CopiesPresent = true, true
 	case DeleteCopies:
 		f.CopiesCurrent, f.CopiesPresent = false, false
+	case RestoreOverride:
+		f.Marked = false
 	case RemoveJournal:
 		s.Cluster, s.Nodes = journal.Cluster{}, map[string]journal.Node{}
 		return

@@ -42,6 +42,9 @@ func (w *round) moveNetwork(ctx context.Context, ready bool) error {
 	result, err := w.step(ctx)
 	if err == nil && !wanted {
 		w.pending(operatorv1.HostNetworkConfiguredCondition, "the network moves back")
+		if result.Condition.Reason == operatorv1.ReasonFailure {
+			w.set(condition(operatorv1.HostNetworkConfiguredCondition, operatorv1.ReasonFailure, result.Condition.Message))
+		}
 		if result.Done {
 			w.again = soon // and then what it needed goes
 		}
