@@ -39,17 +39,16 @@ const (
 type sources struct {
 	daemonSet      *appsv1.DaemonSet
 	config, script *corev1.ConfigMap
-	copied         *appsv1.DaemonSet // the copy, if there is one
 }
 
 // copies of them for nodes whose network is on their DPU. An error names everything in the sources that isn't as it has to be: of another
 // release the copies would do something else.
 func copies(
-	src sources, network *operatorv1.HostNetworkConfiguration, image operatorv1.Image, taints []corev1.Taint,
+	src sources, network *operatorv1.HostNetworkConfiguration, image operatorv1.Image,
 ) ([]client.Object, error) {
 	config, err1 := copyConfig(src.config)
 	script, err2 := copyScript(src.script)
-	daemonSet, err3 := copyDaemonSet(src, network, image, taints)
+	daemonSet, err3 := copyDaemonSet(src, network, image)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, fmt.Errorf("ovn-kubernetes of this release isn't as it has to be: %w", err)
 	}
@@ -119,7 +118,7 @@ func copyScript(source *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 }
 
 func copyDaemonSet(
-	src sources, network *operatorv1.HostNetworkConfiguration, image operatorv1.Image, taints []corev1.Taint,
+	src sources, network *operatorv1.HostNetworkConfiguration, image operatorv1.Image,
 ) (*appsv1.DaemonSet, error) {
 	out := &appsv1.DaemonSet{ObjectMeta: copyMeta(stockName), Spec: *src.daemonSet.Spec.DeepCopy()}
 	pod := &out.Spec.Template.Spec
@@ -149,8 +148,9 @@ func copyDaemonSet(
 	if pod.NodeSelector == nil {
 		pod.NodeSelector = map[string]string{}
 	}
+	// The label comes in the write that takes our taint away. To tolerate all taints but that one, all others would have to be named, and each
+	// new one on one node would restart the Pods of all.
 	pod.NodeSelector[operatorv1.NetworkPreconfigReadyLabel] = ""
-	pod.Tolerations = tolerations(pod.Tolerations, taints, src.copied)
 	return out, nil
 }
 
@@ -181,48 +181,4 @@ func setImage(pod *corev1.PodSpec, before, image string) {
 			}
 		}
 	}
-}
-
-// tolerations are those of before, but not of our taint: one of everything becomes one of every taint that a node with a DPU has. None
-// goes again, because every change restarts the Pods.
-func tolerations(before []corev1.Toleration, taints []corev1.Taint, existing *appsv1.DaemonSet) (all []corev1.Toleration) {
-	add := func(t corev1.Toleration) {
-		if !slices.Contains(all, t) {
-			all = append(all, t)
-		}
-	}
-	everything := false
-	for _, t := range before {
-		if t.Key == "" && t.Effect != corev1.TaintEffectNoExecute && t.Effect != corev1.TaintEffectPreferNoSchedule {
-			everything = true
-			continue
-		}
-		if t.Key != operatorv1.NetworkNotReadyTaint {
-			add(t)
-		}
-	}
-	if !everything {
-		return all
-	}
-	add(corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute})
-	var keys []string
-	for _, taint := range taints {
-		// Kubernetes' own, as of a node that is cordoned, every DaemonSet tolerates: the next one would restart the Pods of all nodes.
-		kubernetes := strings.HasPrefix(taint.Key, "node.kubernetes.io/")
-		if taint.Effect == corev1.TaintEffectNoSchedule && !isOurTaint(taint) && !kubernetes {
-			keys = append(keys, taint.Key)
-		}
-	}
-	if existing != nil {
-		for _, t := range existing.Spec.Template.Spec.Tolerations {
-			if t.Effect == corev1.TaintEffectNoSchedule && t.Operator == corev1.TolerationOpExists {
-				keys = append(keys, t.Key)
-			}
-		}
-	}
-	slices.Sort(keys)
-	for _, key := range slices.Compact(keys) {
-		add(corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule})
-	}
-	return all
 }

@@ -128,12 +128,8 @@ func TestCopies_areEditedInAllTheirPlacesAndLeaveTheSourcesAlone(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	src := source()
-	taints := []corev1.Taint{
-		{Key: "tenant", Effect: "NoSchedule"}, notReady, {Key: "soft", Effect: "PreferNoSchedule"}, {Key: "infra", Effect: "NoSchedule"},
-		{Key: corev1.TaintNodeUnschedulable, Effect: "NoSchedule"}, {Key: corev1.TaintNodeNotReady, Effect: "NoSchedule"},
-	}
 	network := &operatorv1.HostNetworkConfiguration{HostPF0VF0: "enp23s0f0v0"}
-	all, err := copies(src, network, "localhost:5000/my-ovn:v1", taints)
+	all, err := copies(src, network, "localhost:5000/my-ovn:v1")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(src).To(Equal(source()))
 	config, script, set := all[0].(*corev1.ConfigMap), all[1].(*corev1.ConfigMap), all[2].(*appsv1.DaemonSet)
@@ -151,19 +147,9 @@ func TestCopies_areEditedInAllTheirPlacesAndLeaveTheSourcesAlone(t *testing.T) {
 		[]string{"localhost:5000/my-ovn:v1", "localhost:5000/my-ovn:v1", "proxy", "localhost:5000/my-ovn:v1"}))
 	g.Expect([]string{pod.Volumes[0].ConfigMap.Name, pod.Volumes[1].ConfigMap.Name, pod.Volumes[2].ConfigMap.Name}).To(Equal(
 		[]string{"ovnkube-config-dpf", "ovnkube-script-lib-dpf", "env-overrides"}))
-	g.Expect(pod.Tolerations).To(Equal([]corev1.Toleration{
-		{Operator: "Exists", Effect: "NoExecute"}, {Key: "infra", Operator: "Exists", Effect: "NoSchedule"},
-		{Key: "tenant", Operator: "Exists", Effect: "NoSchedule"},
-	}))
-	for i := range pod.Tolerations {
-		g.Expect(pod.Tolerations[i].Key).NotTo(Equal(operatorv1.NetworkNotReadyTaint))
-	}
+	g.Expect(pod.Tolerations).To(Equal([]corev1.Toleration{{Operator: "Exists"}}), "as the stock one: a taint of others restarts nothing")
 
-	src.copied = set
-	again, err := copies(src, network, "localhost:5000/my-ovn:v1", nil)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(again[2].GetAnnotations()).To(Equal(set.Annotations), "a taint that goes restarts nothing")
-	other, err := copies(src, network, "", nil)
+	other, err := copies(src, network, "")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(other[2].GetAnnotations()).NotTo(Equal(set.Annotations))
 	g.Expect(other[2].(*appsv1.DaemonSet).Spec.Template.Spec.Containers[0].Image).To(Equal("localhost:5000/ovn@sha256:1"), "the stock one's")
@@ -176,7 +162,7 @@ func TestCopies_nameEverythingThatIsMissing(t *testing.T) {
 	src.config.Data, src.script.Data = nil, nil
 	src.daemonSet.Spec.Template.Labels = nil
 	src.daemonSet.Spec.Template.Spec.Volumes, src.daemonSet.Spec.Template.Spec.Containers = nil, nil
-	_, err := copies(src, &operatorv1.HostNetworkConfiguration{}, "", nil)
+	_, err := copies(src, &operatorv1.HostNetworkConfiguration{}, "")
 	for _, missing := range []string{
 		"[gateway]", "ovnkube-lib.sh: it doesn't mention", "app=ovnkube-node", "ConfigMap ovnkube-config", "ConfigMap ovnkube-script-lib",
 		"no container ovnkube-controller",

@@ -92,7 +92,9 @@ func TestMove_withoutAPartOfItsJournal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	original := snapshot(t.Context(), w.g, w)
-	moves := func(r hostnetwork.Result) bool { return len(r.Nodes) > 0 && r.Nodes[0].Phase == operatorv1.NodeProvisioning }
+	moves := func(r hostnetwork.Result) bool {
+		return len(r.Nodes) > 0 && r.Nodes[0].Phase == operatorv1.NodeProvisioning
+	}
 	w.until("in between", moves)
 	lost := w.loseJournal("dpf-journal-cluster")
 	w.log = nil

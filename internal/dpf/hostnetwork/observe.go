@@ -145,11 +145,12 @@ func (o *observation) lookAtCopies(ctx context.Context, c client.Reader) error {
 	if err != nil {
 		return err
 	}
-	if o.copied, err = get(ctx, c, &appsv1.DaemonSet{}, ovnNamespace, stockName+suffix); err != nil {
+	daemonSet, err := get(ctx, c, &appsv1.DaemonSet{}, ovnNamespace, stockName+suffix)
+	if err != nil {
 		return err
 	}
-	if o.copied != nil {
-		o.existing = append(o.existing, o.copied)
+	if daemonSet != nil {
+		o.existing = append(o.existing, daemonSet)
 	}
 	for _, m := range []*corev1.ConfigMap{config, script} {
 		if m != nil {
@@ -198,15 +199,8 @@ func (o *observation) planCopies(config *operatorv1.DPFOperatorConfig) {
 	if o.Problem != "" {
 		return
 	}
-	var taints []corev1.Taint
-	for _, host := range o.Hosts {
-		if node := o.nodes[string(host.HostClusterNodeName)]; node != nil {
-			taints = append(taints, node.Spec.Taints...)
-		}
-	}
 	var err error
-	o.wanted, err = copies(o.sources, config.Spec.HostNetworkConfiguration,
-		config.Spec.ImageOverrides[string(operatorv1.ComponentOVNKubernetes)], taints)
+	o.wanted, err = copies(o.sources, config.Spec.HostNetworkConfiguration, config.Spec.ImageOverrides[string(operatorv1.ComponentOVNKubernetes)])
 	if err != nil {
 		o.Problem = err.Error()
 		return

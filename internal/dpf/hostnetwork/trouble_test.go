@@ -145,3 +145,30 @@ func TestMove_aNodeIsntLateForATimeWithoutAnOperator(t *testing.T) {
 		return r.Done
 	})
 }
+
+// A taint that others put on one node restarts no Pod, and keeps none from coming back: a node that is moved has no other network.
+func TestMove_aTaintOfOthersRestartsNoPod(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.until("moved", done)
+	w.log = nil
+	node := w.node("ocp-worker-2")
+	node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "example.com/drained", Effect: corev1.TaintEffectNoSchedule})
+	w.g.Expect(w.Update(t.Context(), node)).To(Succeed())
+	for range 3 {
+		result, err := w.reconcile()
+		w.g.Expect(err).NotTo(HaveOccurred())
+		w.g.Expect(result.Done).To(BeTrue())
+	}
+	w.g.Expect(w.log).To(BeEmpty(), "a template that changes restarts the Pods of all nodes")
+	w.g.Expect(client.IgnoreNotFound(w.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: ovnNamespace, Name: "ovnkube-node-dpf-on-ocp-worker-2"}}))).To(Succeed())
+	w.settle()
+	w.g.Expect(w.nodesOf("ovnkube-node-dpf")).To(ContainElement("ocp-worker-2"))
+}
+
+func (w *world) node(name string) *corev1.Node {
+	node := &corev1.Node{}
+	w.g.Expect(w.Get(w.t.Context(), client.ObjectKey{Name: name}, node)).To(Succeed())
+	return node
+}
