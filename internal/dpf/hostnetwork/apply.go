@@ -120,11 +120,14 @@ func (m Move) change(ctx context.Context, o *observation, action Action) error {
 			return m.scale(ctx, o, state.Operator.Replicas)
 		}
 	case RestoreOverride:
+		change, _ := overrideBack(o.Override, state)
+		if !change && !o.Marked {
+			return nil
+		}
 		version := o.version.DeepCopy()
-		if change, _ := overrideBack(o.Override, state); change {
+		if unmark(version); change {
 			setOverride(version, state.Override.Entry)
 		}
-		unmark(version)
 		return m.patch(ctx, o.version, version)
 	}
 	return nil

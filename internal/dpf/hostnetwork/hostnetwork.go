@@ -102,9 +102,10 @@ func (m Move) Plan(ctx context.Context, config *operatorv1.DPFOperatorConfig) (s
 	return steps, problem, nil
 }
 
-// Left is what the journal says isn't as it was before: a configuration that is abandoned leaves it so.
+// Left is what the journal says isn't as it was before: a configuration that is abandoned leaves it so. It may be of a moment ago: nothing
+// is written by it.
 func (m Move) Left(ctx context.Context) (left []string, err error) {
-	j, err := journal.Load(ctx, m.Uncached, m.Client, ovnNamespace)
+	j, err := journal.Load(ctx, m.Client, m.Client, ovnNamespace)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,8 @@ type Journal struct {
 	state     State
 }
 
-// Load reads the journal. The reader must not be a cache: by an old record a node that has got everything back would be changed again.
+// Load reads the journal. To decide by it what is changed, the reader must not be a cache: by an old record a node that has got everything
+// back would be changed again.
 func Load(ctx context.Context, reader client.Reader, writer client.Client, namespace string) (*Journal, error) {
 	var list corev1.ConfigMapList
 	if err := reader.List(ctx, &list, client.InNamespace(namespace), client.HasLabels{Label}); err != nil {

@@ -59,6 +59,8 @@ type fixture struct {
 	writes []string
 	killAt int
 	after  bool
+	// reads are how often it has asked the API server past its cache.
+	reads int
 	// stranded are DPUServices whose controller goes before them.
 	stranded int
 }
@@ -151,7 +153,7 @@ func (f *fixture) addCluster(name string, err error) {
 func (f *fixture) start() {
 	writer := f.writer()
 	f.Reconciler = &operator.Reconciler{
-		Client: writer, Live: f.WithWatch, Network: f.network, Events: f.events, Clock: clock.RealClock{}, Poll: time.Hour,
+		Client: writer, Live: f.reader(), Network: f.network, Events: f.events, Clock: clock.RealClock{}, Poll: time.Hour,
 		Release:  components.Release{Registry: "ghcr.io/bedplate", Charts: components.DefaultCharts, Version: "v1.2.3"},
 		Clusters: func(context.Context) ([]dpucluster.Cluster, error) { return f.clusters, nil },
 		Refused:  func() []dpucluster.Cluster { return f.refused },

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -43,7 +44,11 @@ type Reconciler struct {
 	// Poll is how often something is looked at that waits, and of which no event may come.
 	Poll time.Duration
 
+	// Changed says that a component has changed since it was looked at.
+	Changed atomic.Bool
+
 	checked checked
+	settled settled
 	// awake is since when it is at work without a pause; zero: it isn't.
 	awake time.Time
 }
@@ -122,20 +127,8 @@ func (w *round) install(ctx context.Context) error {
 	}
 	w.lookAtClusters(ctx)
 	w.lookAtPrerequisites(ctx)
-	var ready bool
-	var componentsErr, secretsErr error
-	if w.report.Components() {
-		secretsErr = w.pullSecrets(ctx)
-		ready, componentsErr = w.deploy(ctx)
-	} else {
-		for _, kind := range []string{
-			operatorv1.ImagePullSecretsReconciledCondition, operatorv1.SystemComponentsReconciledCondition,
-			operatorv1.SystemComponentsReadyCondition,
-		} {
-			w.pending(kind, "it waits for the prerequisites")
-		}
-	}
-	return errors.Join(w.clustersErr, secretsErr, componentsErr, w.moveNetwork(ctx, ready))
+	ready, componentsErr := w.reconcileComponents(ctx)
+	return errors.Join(w.clustersErr, componentsErr, w.moveNetwork(ctx, ready))
 }
 
 // lookAtPrerequisites again if the spec has changed, or after a while.
@@ -192,8 +185,7 @@ func (w *round) deploy(ctx context.Context) (ready bool, _ error) {
 		w.pending(operatorv1.SystemComponentsReadyCondition, "they aren't deployed")
 		return false, nil // another spec has other manifests
 	}
-	keep := w.config.Spec.HostNetworkConfiguration == nil && len(w.left) > 0 // nodes on their way back have provisioners
-	state, err := w.components(keep).Apply(ctx, slices.Concat(host, dpus, network))
+	state, err := w.components(w.keep()).Apply(ctx, slices.Concat(host, dpus, network))
 	if err != nil {
 		w.failed(operatorv1.SystemComponentsReconciledCondition, err)
 	} else {
@@ -216,7 +208,7 @@ func (w *round) render(ctx context.Context) (host, dpus, network []*unstructured
 	if dpus, err = w.Release.Render(w.config, components.DPUClusters, false, noNetwork); err != nil {
 		return nil, nil, nil, err
 	}
-	if w.config.Spec.HostNetworkConfiguration == nil || !w.report.Network() && len(w.left) == 0 {
+	if !w.withNetwork() {
 		return host, dpus, nil, nil
 	}
 	machines, err := preflight.Machines(ctx, w.Live)
@@ -232,6 +224,14 @@ func (w *round) render(ctx context.Context) (host, dpus, network []*unstructured
 	}
 	return host, dpus, network, nil
 }
+
+// withNetwork says whether the network's components are wanted.
+func (w *round) withNetwork() bool {
+	return w.config.Spec.HostNetworkConfiguration != nil && (w.report.Network() || len(w.left) > 0)
+}
+
+// keep what isn't wanted any more: nodes on their way back have provisioners.
+func (w *round) keep() bool { return w.config.Spec.HostNetworkConfiguration == nil && len(w.left) > 0 }
 
 func (w *round) components(keep bool) components.Set {
 	return components.Set{Client: w.Client, Reader: w.Live, Owner: w.config, Keep: keep}

@@ -121,11 +121,18 @@ var theOne = []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: ope
 
 func (r *Reconciler) setup(mgr ctrl.Manager, clusters *dpucluster.Clusters, options controller.Options) error {
 	always := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []ctrl.Request { return theOne })
+	// Others of their kinds, such as ovnkube-node, are the network's.
+	component := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []ctrl.Request {
+		if o.GetNamespace() == operatorv1.Namespace {
+			r.Changed.Store(true)
+		}
+		return theOne
+	})
 	options.MaxConcurrentReconciles = 1
 	err := ctrl.NewControllerManagedBy(mgr).Named("dpf-operator-config").For(&operatorv1.DPFOperatorConfig{}).
-		Watches(&appsv1.Deployment{}, always).
-		Watches(&appsv1.DaemonSet{}, always).
-		Watches(&svcv1.DPUService{}, always).
+		Watches(&appsv1.Deployment{}, component).
+		Watches(&appsv1.DaemonSet{}, component).
+		Watches(&svcv1.DPUService{}, component).
 		Watches(&corev1.Node{}, always, builder.WithPredicates(nodeChanged)).
 		Watches(&corev1.Pod{}, always, builder.WithPredicates(readinessChanged)).
 		WatchesRawSource(clusters.Source(func(context.Context, dpucluster.Event) []ctrl.Request { return theOne })).

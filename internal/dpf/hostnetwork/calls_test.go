@@ -1,0 +1,42 @@
+package hostnetwork_test
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/bedplate/bedplate/internal/dpf/hostnetwork"
+)
+
+// Everything but the journal is of a cache. There may be thousands of nodes: none is asked for by itself.
+func TestMove_asksTheAPIServerForTheJournalOnly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	live, steps := 0, 0
+	move := func() hostnetwork.Move {
+		m := w.move()
+		m.Uncached = interceptor.NewClient(w.WithWatch, interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+				live++
+				return c.Get(ctx, key, o, opts...)
+			},
+			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+				live++
+				return c.List(ctx, list, opts...)
+			},
+		})
+		return m
+	}
+	for over := false; !over; steps++ {
+		w.between()
+		_, err := move().Left(t.Context())
+		w.g.Expect(err).NotTo(HaveOccurred())
+		result, err := move().Reconcile(t.Context(), w.config, w.awake)
+		w.g.Expect(err).NotTo(HaveOccurred())
+		over = result.Done
+	}
+	w.g.Expect(live).To(Equal(steps), "one list in each step")
+}
