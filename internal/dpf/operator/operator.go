@@ -111,7 +111,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		w.sum()
 	}
 	config.Status.ObservedGeneration = config.Generation
-	if err := errors.Join(err, patch.All(ctx, r.Client, before, config)); err != nil {
+	if err := errors.Join(err, patch.Status(ctx, r.Client, before, config)); err != nil {
 		return ctrl.Result{}, err
 	}
 	observePhases(before.Status.Nodes, config.Status.Nodes, r.Clock.Now())

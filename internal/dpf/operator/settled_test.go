@@ -2,7 +2,10 @@ package operator_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -12,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
+	"github.com/bedplate/bedplate/internal/dpf/hostnetwork"
 	"github.com/bedplate/bedplate/internal/dpf/preflight"
 )
 
@@ -104,4 +108,45 @@ func TestReconcile_repairsWhatIsDeployedWithoutItsPrerequisites(t *testing.T) {
 	f.Expect(f.WithWatch.Get(t.Context(), controllerName, deployment)).To(Succeed())
 	f.Expect(deployment.Spec.Template.Spec.Containers[0].Image).To(HavePrefix("localhost:5000"))
 	f.Expect(f.condition(operatorv1.ReadyCondition)).To(success)
+}
+
+// many are the nodes of a big cluster.
+type many struct {
+	*network
+	nodes []operatorv1.NodeStatus
+}
+
+func (m many) Reconcile(ctx context.Context, c *operatorv1.DPFOperatorConfig, awake time.Time) (hostnetwork.Result, error) {
+	r, err := m.network.Reconcile(ctx, c, awake)
+	r.Nodes = slices.Clone(m.nodes)
+	return r, err
+}
+
+// Each node has an entry in the status. A step of one writes that one.
+func TestReconcile_writesOfTheStatusOfManyNodesWhatHasChanged(t *testing.T) {
+	f := newFixture(t)
+	f.create()
+	f.settle()
+	all := many{network: f.network}
+	for n := range operatorv1.MaxHosts {
+		all.nodes = append(all.nodes, operatorv1.NodeStatus{Name: fmt.Sprintf("worker-%04d.example.com", n), Phase: operatorv1.NodePending,
+			Message: "it waits for its turn"})
+	}
+	bytes := 0
+	f.Reconciler.Client = interceptor.NewClient(f.WithWatch, interceptor.Funcs{SubResourcePatch: func(
+		ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+		data, err := p.Data(o)
+		f.Expect(err).NotTo(HaveOccurred())
+		bytes = len(data)
+		return c.SubResource(sub).Patch(ctx, o, p, opts...)
+	}})
+	f.Reconciler.Network = all
+	f.Expect(f.once()).To(Succeed())
+	f.Expect(bytes).To(BeNumerically(">", 150_000))
+	t.Logf("%d bytes for all", bytes)
+	all.nodes[1000].Phase, all.nodes[1000].Message = operatorv1.NodeIsolated, ""
+	f.Expect(f.once()).To(Succeed())
+	f.Expect(bytes).To(BeNumerically("<", 1000))
+	t.Logf("%d bytes for one", bytes)
+	f.Expect(f.config().Status.Nodes).To(Equal(all.nodes))
 }
