@@ -28,6 +28,10 @@ PACKAGE_protoc-gen-go-grpc         := google.golang.org/grpc/cmd/protoc-gen-go-g
 PACKAGE_gotestsum                  := gotest.tools/gotestsum
 PACKAGE_golangci-lint              := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
+# Argo CD has replacements of modules, so that it and Helm are pinned in a module of their own: tools/argocd/go.mod.
+PACKAGE_argocd := github.com/argoproj/argo-cd/v3/cmd
+PACKAGE_helm   := helm.sh/helm/v3/cmd/helm
+
 LAB_TOOLS := etcd kube-apiserver kube-controller-manager kube-scheduler kubectl capi-core capi-kubeadm-bootstrap capi-kubeadm-control-plane kwok
 DEV_TOOLS := clusterctl controller-gen oapi-codegen buf protoc-gen-go protoc-gen-go-grpc gotestsum golangci-lint
 MANIFESTS := core bootstrap-kubeadm control-plane-kubeadm
@@ -60,7 +64,7 @@ LAB_TESTS := ^(TestLab_bringsUpAPowerVSClusterWithIgnition|TestLab_showsADPFNode
 AT_A_TIME := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .PHONY: test
-test: lab-tools $(BIN)/gotestsum $(BIN)/clusterctl build ## Run the tests, with real etcd, kube-apiservers, Cluster API and OVN; all but the longest labs.
+test: lab-tools $(BIN)/gotestsum $(BIN)/clusterctl $(BIN)/helm build ## Run the tests, with real etcd, kube-apiservers, Cluster API and OVN; all but the longest labs.
 	-@hack/lab-deps.sh
 	@mkdir -p out && rm -f out/tests.json
 	$(BIN)/gotestsum --format pkgname-and-test-fails --jsonfile out/tests.json -- -p $(AT_A_TIME) -vet=off -timeout 30m -skip '$(LAB_TESTS)' $(TESTARGS) ./test/... ./...; \
@@ -83,6 +87,10 @@ test-all: test test-lab test-e2e test-olm ## Run all tests, and vet the user's c
 e2e: lab-tools build ## Run Cluster API's own end-to-end specs against Bedplate, and moves (ARGS='-ginkgo.focus=powervs.*move').
 	@rm -rf out/e2e && mkdir -p out/e2e
 	@go test -C test/e2e -count=1 -v -timeout 90m -artifacts -outputdir $(CURDIR)/out/e2e . $(ARGS)
+
+.PHONY: e2e-argocd
+e2e-argocd: lab-tools $(BIN)/argocd $(BIN)/helm build ## Have the real Argo CD deploy DPF's charts (building it takes a quarter of an hour).
+	@go test -C test/argocd -count=1 -v -timeout 20m . $(ARGS)
 
 # Where systems have their crash suites and their operations suites.
 SUITES := $(patsubst %,./%/,$(wildcard internal/*/provider) internal/bmm/actuator)
@@ -210,6 +218,11 @@ IMG ?=
 release-manifests: $(BIN)/kubectl ## Write what clusterctl needs into out/release, as a repository (VERSION, IMG).
 	@rm -rf out/release && hack/release-manifests.sh '$(VERSION)' out/release '$(IMG)'
 
+.PHONY: charts
+charts: $(BIN)/helm ## Package the charts of DPF's components on DPU clusters into out/charts (VERSION).
+	@rm -rf out/charts && mkdir -p out/charts
+	@for chart in charts/*/; do $(BIN)/helm package $$chart --version '$(VERSION)' --destination out/charts 2>/dev/null || exit 1; done
+
 ##@ Tools
 
 .PHONY: tools
@@ -238,6 +251,9 @@ help:
 # A tool is built again when a version changes. The Go cache makes that quick for those that stayed.
 $(LAB_TOOLS:%=$(BIN)/%) $(DEV_TOOLS:%=$(BIN)/%): $(BIN)/%: tools/go.mod tools/go.sum
 	@hack/build.sh $* -C tools -ldflags "$(TOOL_LDFLAGS)" -o $@ $(PACKAGE_$*) && touch $@
+
+$(BIN)/argocd $(BIN)/helm: $(BIN)/%: tools/argocd/go.mod tools/argocd/go.sum
+	@hack/build.sh $* -C tools/argocd -o $@ $(PACKAGE_$*) && touch $@
 
 # The folder of a module that the go.mod of folder $(1) names, as $$dir. It is downloaded first: of a module that isn't in the
 # module cache yet `go list` says nothing, and no error.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,6 +41,7 @@ func command() *cobra.Command {
 	flags.StringVar(&config.DatapathType, "datapath", "netdev", "Datapath of the bridge "+dpuagent.Bridge+", if it isn't there yet: system or netdev.")
 	flags.StringVar(&config.InterfaceType, "interface-type", "", "Type that Open vSwitch has for ports to hardware, such as dpdk. Without it "+
 		"they are interfaces of the kernel.")
+	flags.StringVar(&config.Controllers, "controllers", "", `Which objects are made real: "interfaces" or "chains". Without it both are.`)
 	flags.DurationVar(&config.Interval, "interval", 2*time.Second, "How often the flows of chains are looked at. Changes of Open vSwitch's "+
 		"database are seen at once.")
 	// Each DPU has one, for objects in all namespaces, and none is asked by the API server.
@@ -54,6 +56,8 @@ func run(ctx context.Context, options *manager.Options, config dpuagent.Config) 
 		flagcheck.That("node-name", config.Node, len(validation.IsDNS1123Subdomain(config.Node)) == 0, "the name of a node; or set NODE_NAME"),
 		flagcheck.That("ovs-rundir", config.OVSRunDir, filepath.IsAbs(config.OVSRunDir), "the absolute path of a folder"),
 		flagcheck.That("datapath", config.DatapathType, config.DatapathType == "system" || config.DatapathType == "netdev", "system or netdev"),
+		flagcheck.That("controllers", config.Controllers,
+			slices.Contains([]string{"", dpuagent.Interfaces, dpuagent.Chains}, config.Controllers), "interfaces or chains"),
 		flagcheck.That("interval", config.Interval, config.Interval >= 100*time.Millisecond && config.Interval <= time.Minute, "between 100ms and 1m"),
 	); err != nil {
 		return err

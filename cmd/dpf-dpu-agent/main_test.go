@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	. "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
+	"github.com/bedplate/bedplate/internal/testenv"
 )
 
 // twoSwitches is a chain of two services in one switch, and a third one with the host's function in another one.
@@ -160,6 +161,24 @@ func TestStatus_namesWhatIsMissing(t *testing.T) {
 	twin.Labels = none.Labels
 	w.Expect(w.Patch(t.Context(), twin, client.MergeFrom(before))).To(Succeed())
 	w.untilSays(c, "False Failure ServiceInterfaces none, twin have the labels if=none: only one may")
+}
+
+// Interfaces and chains are two components of one program: each process makes its part, with the rights of its chart.
+func TestAgent_asTwoComponentsWithTheRightsOfTheirCharts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	a, b := w.ifc("a", physical("pf0hpf")), w.ifc("b", physical("pf1hpf"))
+	c := w.chain("c", []string{"a", "b"})
+	w.startAs("chains", testenv.ChartKubeconfig(t, "dpf-servicechain", w.namespace), "--controllers=chains")
+	w.Eventually(func() string { return w.condition(c, ReadyCondition) }).WithTimeout(patience).Should(HavePrefix("False "))
+	w.startAs("interfaces", testenv.ChartKubeconfig(t, "dpf-serviceinterface", w.namespace), "--controllers=interfaces")
+	w.untilReady(a, b, c)
+	w.untilPings("h1", "h2")
+	w.Expect(w.Delete(t.Context(), a)).To(Succeed())
+	w.untilSays(c, "False Pending no ServiceInterface of this node has the labels if=a: create it")
+	w.Eventually(func() string { return w.vsctl("list-ports", "br-sfc") }).WithTimeout(patience).Should(Equal("pf1hpf"))
+	w.Expect(w.Delete(t.Context(), c)).To(Succeed())
+	w.Eventually(func() bool { return apierrors.IsNotFound(w.Get(t.Context(), client.ObjectKeyFromObject(c), c)) }).WithTimeout(patience).Should(BeTrue())
 }
 
 // Another node's objects are another agent's, and so are their finalizers.

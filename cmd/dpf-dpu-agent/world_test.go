@@ -100,16 +100,19 @@ func (w *world) ofctl(args ...string) string {
 }
 
 // start the agent. It works outside of the DPU's namespace: sockets are all that it needs.
-func (w *world) start() {
+func (w *world) start() { w.agent = w.startAs("agent", testenv.Kubeconfig(w.TB)) }
+
+func (w *world) startAs(name, kubeconfig string, args ...string) *process.Process {
 	w.Helper()
 	self, err := os.Executable()
 	w.Expect(err).NotTo(HaveOccurred())
-	w.agent, err = w.fabric.Start(fabric.Root, process.Command{
-		Name: "agent", Path: self, Env: []string{asAgent + "=1", "NODE_NAME=" + w.namespace}, Log: w.dir("agent.log"),
-		Args: []string{"--kubeconfig=" + testenv.Kubeconfig(w.TB), "--ovs-db=unix:" + w.fabric.Database(dpu), "--ovs-rundir=" + w.fabric.RunDir(dpu),
-			"--health-addr=127.0.0.1:0", "--metrics-addr=0", "--interval=500ms", "--poll-interval=1s"},
+	agent, err := w.fabric.Start(fabric.Root, process.Command{
+		Name: name, Path: self, Env: []string{asAgent + "=1", "NODE_NAME=" + w.namespace}, Log: w.dir(name + ".log"),
+		Args: append(args, "--kubeconfig="+kubeconfig, "--ovs-db=unix:"+w.fabric.Database(dpu), "--ovs-rundir="+w.fabric.RunDir(dpu),
+			"--health-addr=127.0.0.1:0", "--metrics-addr=0", "--interval=500ms", "--poll-interval=1s"),
 	})
 	w.Expect(err).NotTo(HaveOccurred())
+	return agent
 }
 
 // made writes an object.

@@ -98,6 +98,7 @@ type Release struct {
 const (
 	DefaultRegistry = "ghcr.io/bedplate"
 	DefaultCharts   = "oci://ghcr.io/bedplate/charts"
+	unreleased      = "latest"
 )
 
 var released = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
@@ -107,7 +108,18 @@ func Version() string {
 	if v := version.Get(); released.MatchString(v) {
 		return v
 	}
-	return "latest"
+	return unreleased
+}
+
+// anyChart is the newest one, also of those before a release: of charts there is no tag latest.
+const anyChart = ">=0.0.0-0"
+
+// chart is the version of charts.
+func (r Release) chart() string {
+	if r.Version == unreleased {
+		return anyChart
+	}
+	return r.Version
 }
 
 // image of a component, with the user's override before all.

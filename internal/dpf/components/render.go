@@ -177,7 +177,7 @@ func (r Release) service(c Component, config *operatorv1.DPFOperatorConfig, host
 	service := &svcv1.DPUService{ObjectMeta: metav1.ObjectMeta{Namespace: operatorv1.Namespace, Name: string(c.Key)}}
 	service.Spec.ServiceID = string(c.Key) // so its Pods are found
 	service.Spec.HelmChart = svcv1.HelmChart{
-		Source: svcv1.ChartSource{RepoURL: r.Charts, Chart: "dpf-" + string(c.Key), Version: r.Version},
+		Source: svcv1.ChartSource{RepoURL: r.Charts, Chart: "dpf-" + string(c.Key), Version: r.chart()},
 		Values: &runtime.RawExtension{Raw: raw},
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(service)

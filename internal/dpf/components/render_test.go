@@ -130,6 +130,18 @@ func TestRender_imagesAreThoseOfTheUserAsWritten(t *testing.T) {
 	}
 }
 
+// Images have a tag latest, charts have versions only.
+func TestRender_chartsOfABuildThatIsNoReleaseAreTheNewest(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	for version, want := range map[string]string{"v1.2.3": "v1.2.3", "latest": ">=0.0.0-0"} {
+		objects, err := components.Release{Charts: components.DefaultCharts, Version: version}.Render(configuration(), components.DPUClusters, false, machines)
+		g.Expect(err).NotTo(HaveOccurred())
+		chart, _, _ := unstructured.NestedString(objects[0].Object, "spec", "helmChart", "source", "version")
+		g.Expect(chart).To(Equal(want))
+	}
+}
+
 // Services and chains are one program: with one lease or one role, an override of one image would be one of both.
 func TestRender_servicesAndChainsAreIndependent(t *testing.T) {
 	t.Parallel()

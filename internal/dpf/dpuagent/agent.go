@@ -72,7 +72,11 @@ func (a *agent) read(ctx context.Context) (o objects, err error) {
 	var interfaces svcv1.ServiceInterfaceList
 	var chains svcv1.ServiceChainList
 	var pods corev1.PodList
-	if err := errors.Join(a.cache.List(ctx, &interfaces), a.cache.List(ctx, &chains), a.cache.List(ctx, &pods)); err != nil {
+	err = errors.Join(a.cache.List(ctx, &interfaces), a.cache.List(ctx, &pods))
+	if a.config.has(Chains) {
+		err = errors.Join(err, a.cache.List(ctx, &chains))
+	}
+	if err != nil {
 		return o, fmt.Errorf("read the objects of node %s: %w", a.config.Node, err)
 	}
 	for i := range interfaces.Items {
@@ -91,7 +95,7 @@ func (a *agent) read(ctx context.Context) (o objects, err error) {
 
 // claim objects before something is made for them.
 func (a *agent) claim(ctx context.Context, o objects) error {
-	return o.each(func(object svcv1.Object, finalizer string) error {
+	return a.each(o, func(object svcv1.Object, finalizer string) error {
 		if object.GetDeletionTimestamp().IsZero() {
 			return patch.AddFinalizer(ctx, a.Client, object.(client.Object), finalizer)
 		}
@@ -101,7 +105,7 @@ func (a *agent) claim(ctx context.Context, o objects) error {
 
 // dismiss deleted objects of which nothing is left.
 func (a *agent) dismiss(ctx context.Context, o objects) error {
-	return o.each(func(object svcv1.Object, finalizer string) error {
+	return a.each(o, func(object svcv1.Object, finalizer string) error {
 		if object.GetDeletionTimestamp().IsZero() {
 			return nil
 		}
@@ -109,11 +113,13 @@ func (a *agent) dismiss(ctx context.Context, o objects) error {
 	})
 }
 
-// each object, with the finalizer that it has.
-func (o objects) each(do func(object svcv1.Object, finalizer string) error) error {
+// each object that this agent makes real, with the finalizer that it has.
+func (a *agent) each(o objects, do func(object svcv1.Object, finalizer string) error) error {
 	var problems []error
-	for _, i := range o.interfaces {
-		problems = append(problems, do(i, svcv1.ServiceInterfaceFinalizer))
+	if a.config.has(Interfaces) {
+		for _, i := range o.interfaces {
+			problems = append(problems, do(i, svcv1.ServiceInterfaceFinalizer))
+		}
 	}
 	for _, c := range o.chains {
 		problems = append(problems, do(c, svcv1.ServiceChainFinalizer))
@@ -129,9 +135,11 @@ func (a *agent) apply(ctx context.Context, o objects) (plan, error) {
 	}
 	made := pods(before)
 	p := planned(o, a.config.InterfaceType, func(id string) string { return made[id] })
-	refused, err := ports(ctx, a.database, p, a.config.DatapathType)
-	if err != nil {
-		return plan{}, err
+	var refused map[string]problem
+	if a.config.has(Interfaces) {
+		if refused, err = ports(ctx, a.database, p, a.config.DatapathType); err != nil {
+			return plan{}, err
+		}
 	}
 	now, err := a.database.Snapshot()
 	if err != nil {
@@ -139,10 +147,15 @@ func (a *agent) apply(ctx context.Context, o objects) (plan, error) {
 	}
 	var byPort map[string]int
 	byPort, p.waiting = numbers(now)
-	if err := a.flows.apply(ctx, p.segments, byPort); err != nil {
-		return plan{}, err
+	if a.config.has(Chains) {
+		if err := a.flows.apply(ctx, p.segments, byPort); err != nil {
+			return plan{}, err
+		}
 	}
 	for key, at := range p.plugs {
+		if _, known := p.waiting[at.port]; !known && byPort[at.port] == 0 { // its interface is another process'
+			p.waiting[at.port] = pending("port %s isn't on bridge %s", at.port, Bridge)
+		}
 		wrong := refused[at.port]
 		if far := p.ports[at.port].options["peer"]; wrong == (problem{}) && far != "" {
 			wrong = refused[far]

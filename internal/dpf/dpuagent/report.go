@@ -15,9 +15,11 @@ import (
 // report what is real of each object. Where a call has failed, that is what all of them wait for.
 func (a *agent) report(ctx context.Context, o objects, p plan, failed error) error {
 	var problems []error
-	for _, i := range o.interfaces {
-		reconciled, ready := p.ofInterface(client.ObjectKeyFromObject(i))
-		problems = append(problems, a.set(ctx, i, svcv1.ServiceInterfaceReconciledCondition, reconciled, ready, failed))
+	if a.config.has(Interfaces) {
+		for _, i := range o.interfaces {
+			reconciled, ready := p.ofInterface(client.ObjectKeyFromObject(i))
+			problems = append(problems, a.set(ctx, i, svcv1.ServiceInterfaceReconciledCondition, reconciled, ready, failed))
+		}
 	}
 	for _, c := range o.chains {
 		reconciled, ready := p.ofChain(client.ObjectKeyFromObject(c))

@@ -37,7 +37,16 @@ type Config struct {
 	InterfaceType string // of ports to hardware, as Open vSwitch calls it; "" is the kernel's
 	Interval      time.Duration
 	Options       controller.Options
+	Controllers   string // Interfaces or Chains; "" is both
 }
+
+// Parts of an agent, which may be two processes. That of interfaces writes ports, that of chains writes flows.
+const (
+	Interfaces = "interfaces"
+	Chains     = "chains"
+)
+
+func (c Config) has(part string) bool { return c.Controllers == "" || c.Controllers == part }
 
 // Setup registers the agent with a manager.
 func Setup(mgr ctrl.Manager, config Config) error {
@@ -63,9 +72,11 @@ func Setup(mgr ctrl.Manager, config Config) error {
 	one := []reconcile.Request{{NamespacedName: client.ObjectKey{Name: config.Node}}}
 	wake := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return one })
 	changed <- event.GenericEvent{} // what was made for objects that are gone has to go too
-	err = ctrl.NewControllerManagedBy(mgr).Named("dpf-dpu-agent").
-		WatchesRawSource(source.Kind(of, client.Object(&svcv1.ServiceInterface{}), wake)).
-		WatchesRawSource(source.Kind(of, client.Object(&svcv1.ServiceChain{}), wake)).
+	all := ctrl.NewControllerManagedBy(mgr).Named("dpf-dpu-agent")
+	if config.has(Chains) {
+		all = all.WatchesRawSource(source.Kind(of, client.Object(&svcv1.ServiceChain{}), wake))
+	}
+	err = all.WatchesRawSource(source.Kind(of, client.Object(&svcv1.ServiceInterface{}), wake)).
 		WatchesRawSource(source.Kind(of, client.Object(&corev1.Pod{}), wake)).
 		WatchesRawSource(source.Channel(changed, wake)).
 		WithOptions(config.Options).

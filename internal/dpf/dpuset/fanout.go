@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,7 +52,7 @@ type setKind struct {
 
 var setKinds = []setKind{
 	{
-		name: "ServiceChainSet", empty: &svcv1.ServiceChainSet{}, list: &svcv1.ServiceChainSetList{},
+		name: ChainSets, empty: &svcv1.ServiceChainSet{}, list: &svcv1.ServiceChainSetList{},
 		child: &svcv1.ServiceChain{}, children: &svcv1.ServiceChainList{}, agents: svcv1.ServiceChainFinalizer,
 		reconciled: svcv1.ServiceChainsReconciledCondition, ready: svcv1.ServiceChainsReadyCondition,
 		selector: func(o object) *metav1.LabelSelector { return o.(*svcv1.ServiceChainSet).Spec.NodeSelector },
@@ -64,7 +65,7 @@ var setKinds = []setKind{
 		node: func(o client.Object) string { return o.(*svcv1.ServiceChain).Spec.Node },
 	},
 	{
-		name: "ServiceInterfaceSet", empty: &svcv1.ServiceInterfaceSet{}, list: &svcv1.ServiceInterfaceSetList{},
+		name: InterfaceSets, empty: &svcv1.ServiceInterfaceSet{}, list: &svcv1.ServiceInterfaceSetList{},
 		child: &svcv1.ServiceInterface{}, children: &svcv1.ServiceInterfaceList{}, agents: svcv1.ServiceInterfaceFinalizer,
 		reconciled: svcv1.ServiceInterfacesReconciledCondition, ready: svcv1.ServiceInterfacesReadyCondition,
 		selector: func(o object) *metav1.LabelSelector { return o.(*svcv1.ServiceInterfaceSet).Spec.NodeSelector },
@@ -85,10 +86,19 @@ var setKinds = []setKind{
 	},
 }
 
-// SetupFanOut registers the controllers of a DPU cluster.
-func SetupFanOut(mgr ctrl.Manager, options controller.Options) error {
+// Kinds of sets, for SetupFanOut.
+const (
+	ChainSets     = "ServiceChainSet"
+	InterfaceSets = "ServiceInterfaceSet"
+)
+
+// SetupFanOut registers the controllers of a DPU cluster: of these kinds of sets.
+func SetupFanOut(mgr ctrl.Manager, options controller.Options, kinds ...string) error {
 	var problems []error
 	for _, k := range setKinds {
+		if !slices.Contains(kinds, k.name) {
+			continue
+		}
 		f := &fanOut{Client: mgr.GetClient(), live: mgr.GetAPIReader(), setKind: k}
 		err := ctrl.NewControllerManagedBy(mgr).Named(strings.ToLower(k.name)).For(k.empty).Owns(k.child).
 			WatchesMetadata(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(f.all),

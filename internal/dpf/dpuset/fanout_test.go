@@ -21,7 +21,9 @@ import (
 func dpuCluster(t *testing.T) *fixture {
 	t.Helper()
 	f := newFixture(t, testenv.Client(t))
-	f.run(testenv.Config(t), func(mgr ctrl.Manager) error { return dpuset.SetupFanOut(mgr, controller.Options{}) })
+	f.run(testenv.Config(t), func(mgr ctrl.Manager) error {
+		return dpuset.SetupFanOut(mgr, controller.Options{}, dpuset.ChainSets, dpuset.InterfaceSets)
+	})
 	return f
 }
 

@@ -145,7 +145,7 @@ func TestIPAM_becomesAPool(t *testing.T) {
 	f.Expect(f.Create(t.Context(), network)).To(Succeed())
 	f.Expect(f.Create(t.Context(), subnet)).To(Succeed())
 	f.Eventually(f.ready(network)).Should(ContainSubstring("doesn't know the kind yet"))
-	testenv.AddCRDs(t, dpu.Config, "../internal/dpf/dpuset/testdata/nv-ipam.yaml")
+	testenv.AddCRDs(t, dpu.Config, "../charts/dpf-serviceipamset/crds/nv-ipam.yaml")
 
 	pool := func(o *svcv1.DPUServiceIPAM) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{}

@@ -1,0 +1,4 @@
+package dpuservice
+
+// ValuesOf for tests of charts.
+var ValuesOf = valuesOf
