@@ -17,6 +17,7 @@ import (
 
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
+	"github.com/bedplate/bedplate/internal/dpf/components"
 	"github.com/bedplate/bedplate/internal/dpf/dpucluster"
 	"github.com/bedplate/bedplate/internal/dpf/dpuservice"
 	"github.com/bedplate/bedplate/internal/dpf/preflight"
@@ -247,6 +248,7 @@ func TestDelete_waitsForWhatUsersHave(t *testing.T) {
 	f.settle()
 	theirs := &svcv1.DPUService{ObjectMeta: metav1.ObjectMeta{
 		Namespace: testenv.Namespace(t), Name: "theirs", Finalizers: []string{svcv1.DPUServiceFinalizer},
+		Labels: components.Members, Annotations: map[string]string{"operator.dpu.nvidia.com/applied": "servicechain/x"}, // a copy of ours
 	}}
 	theirs.Spec.HelmChart.Source = svcv1.ChartSource{RepoURL: "oci://example.com/charts", Chart: "c", Version: "1"}
 	f.Expect(f.WithWatch.Create(t.Context(), theirs)).To(Succeed())
