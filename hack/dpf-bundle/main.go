@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	_ "embed"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -91,7 +90,10 @@ func examples(docs []byte) (all []*unstructured.Unstructured, _ error) {
 // write all files. Those of before are gone.
 func (b *bundle) write(out string) error {
 	manifests := filepath.Join(out, "manifests")
-	if err := errors.Join(os.RemoveAll(manifests), os.MkdirAll(manifests, 0o755)); err != nil {
+	if err := os.RemoveAll(manifests); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(manifests, 0o755); err != nil { //nolint:gosec // OLM reads the image as any user
 		return err
 	}
 	for name, object := range b.files {
@@ -99,7 +101,7 @@ func (b *bundle) write(out string) error {
 		if err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
 		}
-		if err := os.WriteFile(filepath.Join(manifests, name), text, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(manifests, name), text, 0o644); err != nil { //nolint:gosec // see above
 			return err
 		}
 	}
@@ -115,5 +117,6 @@ func (b *bundle) write(out string) error {
 		all = append(all, text)
 	}
 	head := "# What OLM installs of no bundle. A cluster's administrator applies it before the operator is installed.\n---\n"
-	return os.WriteFile(filepath.Join(out, "cluster.yaml"), append([]byte(head), bytes.Join(all, []byte("---\n"))...), 0o644)
+	text := append([]byte(head), bytes.Join(all, []byte("---\n"))...)
+	return os.WriteFile(filepath.Join(out, "cluster.yaml"), text, 0o644) //nolint:gosec // see above
 }

@@ -26,7 +26,7 @@ func read(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	g := NewWithT(t)
 	files := map[string]string{}
-	g.Expect(fs.WalkDir(os.DirFS(folder), ".", func(path string, entry fs.DirEntry, err error) error {
+	g.Expect(fs.WalkDir(os.DirFS(folder), ".", func(path string, _ fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".yaml") && !strings.HasPrefix(path, "metadata/") {
 			data, err := os.ReadFile(filepath.Join(folder, path))
 			files[path] = string(data)
