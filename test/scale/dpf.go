@@ -38,7 +38,7 @@ way, measures while nothing changes, and takes everything back. Then a configura
 		RunE: measuring(&b.bench, b.run),
 	}
 	flags := command.Flags()
-	flags.IntVar(&b.nodes.WithDPUs, "nodes", 200, "number of nodes with DPUs")
+	flags.IntVar(&b.nodes.WithDPUs, "nodes", 200, "number of nodes with DPUs; 0: only the large configuration is measured")
 	flags.IntVar(&b.nodes.Without, "others", 2, "number of nodes without")
 	flags.IntVar(&b.clusters, "clusters", 3, "number of DPU clusters")
 	flags.IntVar(&b.nodes.PerCluster, "per-cluster", 200, "nodes of each DPU cluster")
@@ -70,24 +70,26 @@ func (b *dpfBench) run(ctx context.Context) (*dpfFigures, error) {
 	if f.Host, err = host(); err != nil {
 		return nil, err
 	}
-	if err := b.with(ctx, "nodes", b.nodes, b.clusters, f, (*dpfRun).whole); err != nil {
+	if b.nodes.WithDPUs == 0 {
+		say("no nodes are moved")
+	} else if err := b.with(ctx, "nodes", b.nodes, b.clusters, false, f, (*dpfRun).whole); err != nil {
 		return f, err
 	}
 	if b.hosts > 0 {
 		f.Large = &largeFigures{Hosts: b.hosts}
-		err = b.with(ctx, "hosts", platform.Nodes{WithDPUs: b.hosts, PerCluster: b.hosts}, 1, f, (*dpfRun).large)
+		err = b.with(ctx, "hosts", platform.Nodes{WithDPUs: b.hosts, PerCluster: b.hosts}, 1, true, f, (*dpfRun).large)
 	}
 	return f, err
 }
 
 // with a host cluster, measure.
-func (b *dpfBench) with(ctx context.Context, name string, nodes platform.Nodes, clusters int, f *dpfFigures,
+func (b *dpfBench) with(ctx context.Context, name string, nodes platform.Nodes, clusters int, bare bool, f *dpfFigures,
 	measure func(*dpfRun, context.Context) error,
 ) error {
 	say("%d nodes with DPUs, %d DPU clusters of %d: starting", nodes.WithDPUs, clusters, nodes.PerCluster)
 	of := b.bench
 	of.dir = filepath.Join(b.dir, name)
-	clustersRig, err := startDPFRig(ctx, b.tools, of.dir, nodes, clusters)
+	clustersRig, err := startDPFRig(ctx, b.tools, of.dir, nodes, clusters, bare)
 	if err != nil {
 		return err
 	}

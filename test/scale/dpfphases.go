@@ -270,7 +270,7 @@ func (r *dpfRun) gone(ctx context.Context) error {
 	})
 }
 
-// large begins all hosts of a configuration at once. Nothing runs on their DPUs, so that they stay Provisioning.
+// large begins all hosts of a configuration at once. Nothing runs on them, so that they stay Provisioning.
 func (r *dpfRun) large(ctx context.Context) error {
 	before, err := r.mark()
 	if err != nil {

@@ -113,9 +113,11 @@ func (f footprint) String() string {
 
 func (f *dpfFigures) print(to io.Writer) {
 	fmt.Fprintln(to, f.Host)
-	fmt.Fprintf(to, "\n%d nodes with DPUs, %d without, %d DPU clusters of %d nodes; load %.1f\n",
-		f.Nodes.WithDPUs, f.Nodes.Without, f.Clusters, f.Nodes.PerCluster, f.Load)
-	table(to, f.lines())
+	if f.Nodes.WithDPUs > 0 {
+		fmt.Fprintf(to, "\n%d nodes with DPUs, %d without, %d DPU clusters of %d nodes; load %.1f\n",
+			f.Nodes.WithDPUs, f.Nodes.Without, f.Clusters, f.Nodes.PerCluster, f.Load)
+		table(to, f.lines())
+	}
 	if f.Large != nil {
 		fmt.Fprintf(to, "\n%d hosts, all begun at once, no further than Provisioning\n", f.Large.Hosts)
 		table(to, f.Large.lines())

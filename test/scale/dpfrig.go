@@ -53,6 +53,8 @@ func dpfTools() []string { return append(localstack.DPFTools(), "bedplate") }
 // KWOK plays the nodes.
 type dpfRig struct {
 	*rig
+	// bare: neither Kubernetes' controllers of workloads nor nodes are there.
+	bare  bool
 	dpus  []*controlplane.ControlPlane
 	nodes []*kubelet.Kubelet
 	// services is the manager of DPUServices; nil while none runs.
@@ -60,7 +62,7 @@ type dpfRig struct {
 }
 
 // startDPFRig starts everything but managers.
-func startDPFRig(ctx context.Context, bin tools.Dir, dir string, nodes platform.Nodes, clusters int) (*dpfRig, error) {
+func startDPFRig(ctx context.Context, bin tools.Dir, dir string, nodes platform.Nodes, clusters int, bare bool) (*dpfRig, error) {
 	if err := bin.Require(dpfTools()...); err != nil {
 		return nil, err
 	}
@@ -68,7 +70,7 @@ func startDPFRig(ctx context.Context, bin tools.Dir, dir string, nodes platform.
 	if err != nil {
 		return nil, err
 	}
-	r := &dpfRig{rig: &rig{system: dpfSystem(), dir: dir, tools: bin, block: block}, dpus: make([]*controlplane.ControlPlane, clusters)}
+	r := &dpfRig{rig: &rig{system: dpfSystem(), dir: dir, tools: bin, block: block}, bare: bare, dpus: make([]*controlplane.ControlPlane, clusters)}
 	if err := r.start(ctx, nodes); err != nil {
 		r.stop()
 		return nil, fmt.Errorf("start the clusters in %s: %w", dir, err)
@@ -86,7 +88,8 @@ func (r *dpfRig) start(ctx context.Context, nodes platform.Nodes) error {
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		cfg := controlplane.Config{Scheduler: true, Audit: policy, ControllerManagerArgs: quick}
+		cfg := r.controllers()
+		cfg.Audit = policy
 		if err := r.startPlane(groupCtx, cfg); err != nil {
 			return err
 		}
@@ -101,7 +104,7 @@ func (r *dpfRig) start(ctx context.Context, nodes platform.Nodes) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	world := platform.Config{Nodes: &nodes, Light: true, Sync: metav1.Duration{Duration: syncEvery}}
+	world := platform.Config{Nodes: &nodes, Light: true, Bare: r.bare, Sync: metav1.Duration{Duration: syncEvery}}
 	var err error
 	if world.OCP, err = r.startNodes(r.plane, "management"); err != nil {
 		return err
@@ -126,13 +129,21 @@ func (r *dpfRig) startDPUs(ctx context.Context, i int) (*controlplane.ControlPla
 	if err := keys.CreateAuthorities(); err != nil {
 		return nil, err
 	}
-	return controlplane.Start(ctx, controlplane.Config{
-		Name: dpuCluster(i), Dir: dir, PKI: keys, Tools: r.tools, Address: r.block.Address(254, byte(10+i)),
-		Scheduler: true, Busy: true, ControllerManagerArgs: quick,
-	})
+	cfg := r.controllers()
+	cfg.Name, cfg.Dir, cfg.PKI, cfg.Tools, cfg.Busy = dpuCluster(i), dir, keys, r.tools, true
+	cfg.Address = r.block.Address(254, byte(10+i)) //nolint:gosec // there are a few
+	return controlplane.Start(ctx, cfg)
 }
 
-// startNodes plays the kubelets of all nodes that a cluster gets. The kubeconfig is its administrator's.
+// controllers of a cluster.
+func (r *dpfRig) controllers() controlplane.Config {
+	if r.bare {
+		return controlplane.Config{Controllers: []string{"namespace-controller", "persistentvolume-binder-controller"}}
+	}
+	return controlplane.Config{Scheduler: true, ControllerManagerArgs: quick}
+}
+
+// startNodes plays the kubelets of all nodes that a cluster gets, if there are any. The kubeconfig is its administrator's.
 func (r *dpfRig) startNodes(plane *controlplane.ControlPlane, cluster string) (kubeconfig string, _ error) {
 	dir := filepath.Join(r.dir, cluster, "nodes")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -141,6 +152,9 @@ func (r *dpfRig) startNodes(plane *controlplane.ControlPlane, cluster string) (k
 	kubeconfig = filepath.Join(dir, "admin.kubeconfig")
 	if err := plane.WriteKubeconfig(kubeconfig, "kubernetes-admin", "system:masters"); err != nil {
 		return "", err
+	}
+	if r.bare {
+		return kubeconfig, nil
 	}
 	nodes, err := kubelet.Fleet{Kubeconfig: kubeconfig, Dir: dir, Tools: r.tools, LeaseSeconds: leaseSeconds}.Start()
 	if err != nil {

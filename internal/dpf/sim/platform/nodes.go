@@ -23,13 +23,16 @@ type Nodes struct {
 
 var few = Nodes{WithDPUs: 3, Without: 2, PerCluster: 3}
 
-// hosts of the OpenShift cluster.
-func (n Nodes) hosts() (nodes []*corev1.Node) {
+// hosts of the OpenShift cluster, with what ovn-kubernetes writes where it doesn't run.
+func (n Nodes) hosts(bare bool) (nodes []*corev1.Node) {
 	for i := range n.WithDPUs + n.Without {
 		host := node(fmt.Sprintf("ocp-worker-%d", i+1), address(18, i))
 		host.Labels["node-role.kubernetes.io/worker"] = ""
 		if i < n.WithDPUs {
 			host.Labels["feature.node.kubernetes.io/dpu-enabled"] = "true" // as NFD finds it
+		}
+		if bare {
+			host.Annotations = map[string]string{"k8s.ovn.org/node-chassis-id": "host-" + host.Name}
 		}
 		nodes = append(nodes, host)
 	}

@@ -13,9 +13,12 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,6 +53,7 @@ const (
 	argoNamespace = "dpf-operator-system"
 	retry         = 200 * time.Millisecond
 	callTimeout   = 10 * time.Second
+	creators      = 8
 )
 
 // Config says which clusters. The kind ClusterVersion has to be there: it is OpenShift's own.
@@ -61,6 +65,8 @@ type Config struct {
 	Nodes *Nodes `json:"nodes,omitempty"`
 	// Light: of services only the DPUs' side of the provisioners runs on all DPUs, the others on the first of each cluster.
 	Light bool `json:"light,omitempty"`
+	// Bare: there are neither kubelets nor controllers of workloads. Nodes have what ovn-kubernetes writes, and workloads say that they are ready.
+	Bare bool `json:"bare,omitempty"`
 	// Sync is how often Argo CD compares each Application with its cluster: every second, if that isn't set.
 	Sync metav1.Duration `json:"sync,omitzero"`
 }
@@ -86,6 +92,7 @@ type Platform struct {
 	ocp       cluster
 	dpus      []cluster
 	nodes     Nodes
+	bare      bool
 	openshift *openshift.Cluster
 	before    map[string]string
 	end       context.CancelFunc
@@ -105,7 +112,7 @@ func Start(ctx context.Context, config Config) (*Platform, error) {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), configv1.Install(scheme)); err != nil {
 		return nil, err
 	}
-	p := &Platform{ServeMux: http.NewServeMux(), nodes: *cmp.Or(config.Nodes, &few), ended: make(chan struct{})}
+	p := &Platform{ServeMux: http.NewServeMux(), nodes: *cmp.Or(config.Nodes, &few), bare: config.Bare, ended: make(chan struct{})}
 	var err error
 	if p.ocp, err = connect(config.OCP, scheme); err != nil {
 		return nil, err
@@ -128,7 +135,10 @@ func Start(ctx context.Context, config Config) (*Platform, error) {
 		return nil, fmt.Errorf("make the stand-in of Argo CD: %w", err)
 	}
 	p.run(mgr)
-	if err := p.settle(ctx); err != nil {
+	if !p.bare {
+		err = p.settle(ctx)
+	}
+	if err != nil {
 		p.Close()
 		return nil, err
 	}
@@ -159,26 +169,26 @@ func (p *Platform) stand(scheme *runtime.Scheme, config Config) (ctrl.Manager, e
 		return nil, err
 	}
 	p.openshift.Often = mgr.GetClient()
-	sync := &argo.Argo{Client: p.ocp, Namespace: argoNamespace, Charts: chart, Interval: cmp.Or(config.Sync.Duration, time.Second)}
+	argoCD := &argo.Argo{Client: p.ocp, Namespace: argoNamespace, Charts: chart, Interval: cmp.Or(config.Sync.Duration, time.Second)}
 	if config.Light {
-		sync.Charts = lightChart
+		argoCD.Charts = lightChart
 	}
-	return mgr, sync.SetupWithManager(mgr)
+	return mgr, argoCD.SetupWithManager(mgr)
 }
 
 // run the stand-ins.
 func (p *Platform) run(mgr ctrl.Manager) {
 	ctx, cancel := context.WithCancel(context.Background())
 	p.end = cancel
-	operators := make(chan struct{})
-	go func() {
-		defer close(operators)
-		p.openshift.Run(ctx)
-	}()
+	var others sync.WaitGroup
+	others.Go(func() { p.openshift.Run(ctx) })
+	if p.bare {
+		others.Go(func() { p.playWorkloads(ctx) })
+	}
 	go func() {
 		defer close(p.ended)
 		_ = mgr.Start(ctx) // its caches are all that can fail
-		<-operators
+		others.Wait()
 	}()
 }
 
@@ -204,12 +214,17 @@ func (p *Platform) install(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, n := range p.nodes.hosts() {
-		if err := create(ctx, p.ocp, n); err != nil {
-			return err
-		}
+	return createAll(ctx, p.ocp, p.nodes.hosts(p.bare))
+}
+
+// createAll creates nodes, several at a time.
+func createAll(ctx context.Context, c client.Client, nodes []*corev1.Node) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(creators)
+	for _, n := range nodes {
+		group.Go(func() error { return create(ctx, c, n) })
 	}
-	return nil
+	return group.Wait()
 }
 
 // separator of manifests.
@@ -233,12 +248,7 @@ func (p *Platform) tenant(ctx context.Context, i int, dpus cluster) error {
 			return err
 		}
 	}
-	for _, n := range p.nodes.dpus(i, len(p.dpus)) {
-		if err := create(ctx, dpus, n); err != nil {
-			return err
-		}
-	}
-	return nil
+	return createAll(ctx, dpus, p.nodes.dpus(i, len(p.dpus)))
 }
 
 // complete what Kamaji says of a DPU cluster. Its kubeconfig's Secret is controlled by its TenantControlPlane, which is there by then.
@@ -307,6 +317,10 @@ func pause(ctx context.Context) bool {
 
 // state is what isn't as it was when all had settled, and how often OpenShift's operators have put something back.
 func (p *Platform) state(w http.ResponseWriter, r *http.Request) {
+	if p.bare { // nothing has settled
+		simulator.WriteJSON(w, State{PutBack: p.openshift.PutBack()})
+		return
+	}
 	now, err := p.snapshot(r.Context())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
