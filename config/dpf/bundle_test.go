@@ -27,7 +27,8 @@ const account = "bedplate-dpf-manager"
 // supported are the kinds that OLM takes from a bundle, as far as they matter here: pkg/lib/bundle/supported_resources.go of
 // operator-framework/operator-registry v1.57.0. With another one in it nothing of a bundle is installed.
 var supported = []string{"ClusterServiceVersion", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding",
-	"ServiceAccount", "Service", "ConfigMap", "Secret", "PodDisruptionBudget", "PriorityClass", "PrometheusRule", "ServiceMonitor", "NetworkPolicy"}
+	"ServiceAccount", "Service", "ConfigMap", "Secret", "PodDisruptionBudget", "PriorityClass", "PrometheusRule", "ServiceMonitor",
+	"NetworkPolicy"}
 
 // permission of a ClusterServiceVersion.
 type permission struct {
@@ -165,7 +166,8 @@ func TestBundle_losesNothingOfTheManifests(t *testing.T) {
 	bundle, cluster := objectsOf(g, "bundle/manifests/*.yaml"), objectsOf(g, "bundle/cluster.yaml")
 	of := func(objects []*unstructured.Unstructured, o *unstructured.Unstructured) map[string]any {
 		for _, other := range objects {
-			if other.GetKind() == o.GetKind() && other.GetName() == o.GetName() && (other.GetNamespace() == o.GetNamespace() || other.GetNamespace() == "") {
+			same := other.GetKind() == o.GetKind() && other.GetName() == o.GetName()
+			if same && (other.GetNamespace() == o.GetNamespace() || other.GetNamespace() == "") {
 				copied := o.DeepCopy() // in a bundle the namespace is that of the installation
 				copied.SetNamespace(other.GetNamespace())
 				g.Expect(other.Object).To(Equal(copied.Object))

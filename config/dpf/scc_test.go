@@ -125,7 +125,8 @@ func TestPolicy_givesTheProvisionerOneFolderOfItsNode(t *testing.T) {
 		spec := *all[0].Spec.Template.Spec.DeepCopy()
 		spec.PriorityClassName = ""
 		change(&spec)
-		return c.Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: operatorv1.Namespace, GenerateName: "a-"}, Spec: spec}, client.DryRunAll)
+		name := metav1.ObjectMeta{Namespace: operatorv1.Namespace, GenerateName: "a-"}
+		return c.Create(t.Context(), &corev1.Pod{ObjectMeta: name, Spec: spec}, client.DryRunAll)
 	}
 	other := func(spec *corev1.PodSpec) {
 		for i := range spec.Volumes {

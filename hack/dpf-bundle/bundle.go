@@ -40,7 +40,8 @@ func (b *bundle) fill() error {
 			// of the ClusterServiceVersion
 		case slices.Contains([]string{"ServiceAccount", "Service", "Certificate", "Issuer"}, kind):
 			// OLM makes them: the account of the Deployment, and what its webhooks are served with
-		case slices.Contains([]string{"ClusterRole", "Role", "PodDisruptionBudget"}, kind) && (o.GetNamespace() == "" || o.GetNamespace() == namespace):
+		case slices.Contains([]string{"ClusterRole", "Role", "PodDisruptionBudget"}, kind) &&
+			slices.Contains([]string{"", namespace}, o.GetNamespace()):
 			o.SetNamespace("") // it gets that of the ClusterServiceVersion
 			b.files[strings.ToLower(kind)+"-"+o.GetName()+".yaml"] = o
 		default:
@@ -54,7 +55,8 @@ func (b *bundle) fill() error {
 	if err != nil {
 		return err
 	}
-	if err := unstructured.SetNestedField(b.csv.Object, map[string]any{"strategy": "deployment", "spec": install}, "spec", "install"); err != nil {
+	install = map[string]any{"strategy": "deployment", "spec": install}
+	if err := unstructured.SetNestedField(b.csv.Object, install, "spec", "install"); err != nil {
 		return err
 	}
 	b.files[packageName+".clusterserviceversion.yaml"] = &b.csv
@@ -79,7 +81,8 @@ func (b *bundle) own(crd *unstructured.Unstructured) {
 		version := v.(map[string]any)
 		description, _, _ := unstructured.NestedString(version, "schema", "openAPIV3Schema", "description")
 		owned = append(owned, map[string]any{
-			"name": crd.GetName(), "kind": kind, "version": version["name"], "displayName": kind, "description": strings.Join(strings.Fields(description), " "),
+			"name": crd.GetName(), "kind": kind, "version": version["name"], "displayName": kind,
+			"description": strings.Join(strings.Fields(description), " "),
 		})
 	}
 	_ = unstructured.SetNestedSlice(b.csv.Object, owned, "spec", "customresourcedefinitions", "owned")

@@ -1,5 +1,5 @@
-// dpf-bundle makes the OLM bundle of DPF's operator from what `kubectl kustomize config/dpf/default` prints on its standard input, so that it
-// can't say anything else. Below -out it writes manifests/, which OLM installs, and cluster.yaml, which has what OLM doesn't install.
+// dpf-bundle makes the OLM bundle of DPF's operator from what `kubectl kustomize config/dpf/default` prints on its standard input, so that
+// it can't say anything else. Below -out it writes manifests/, which OLM installs, and cluster.yaml, which has what OLM doesn't install.
 package main
 
 import (
@@ -30,7 +30,7 @@ var base []byte
 func main() {
 	out := flag.String("out", "config/dpf/bundle", "folder of the bundle")
 	version := flag.String("version", "v0.1.0", "version of the release")
-	image := flag.String("image", "", "image of the operator; beside it are those of the components; default: that of the manifests, of this version")
+	image := flag.String("image", "", "image of the operator; those of components are beside it; default: that of the manifests")
 	flag.Parse()
 	if err := run(os.Stdin, *out, *version, *image); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)

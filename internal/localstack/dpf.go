@@ -68,7 +68,10 @@ var dpfPrograms = []string{DPFManager, DPUServiceManager, DPUChainManager}
 // Deployment and service account have one name.
 var followed = []manager{
 	{tool: DPUServiceManager, namespace: dpfNamespace, serviceAccount: "dpf-dpuservice-controller", port: 9530, plain: true},
-	{tool: DPUServiceManager, child: DPUChainManager, namespace: dpfNamespace, serviceAccount: "dpf-servicefunctionchain-controller", port: 9540, plain: true},
+	{
+		tool: DPUServiceManager, child: DPUChainManager, namespace: dpfNamespace, serviceAccount: "dpf-servicefunctionchain-controller",
+		port: 9540, plain: true,
+	},
 }
 
 // dpf are the parts that aren't children.
@@ -174,7 +177,8 @@ func (s *Stack) startDPUCluster(ctx context.Context, kubeconfig string) error {
 	return plane.WriteKubeconfig(kubeconfig, "kubernetes-admin", "system:masters")
 }
 
-// installServiceKinds installs what the chart of the component servicechainset brings to a DPU cluster: Argo CD's stand-in renders no charts.
+// installServiceKinds installs what the chart of the component servicechainset brings to a DPU cluster: Argo CD's stand-in renders no
+// charts.
 func installServiceKinds(ctx context.Context, server *rest.Config) error {
 	all, err := manifest.DecodeAll(dpfconfig.CRDs)
 	if err != nil {
