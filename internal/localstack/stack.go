@@ -145,7 +145,7 @@ func (s *Stack) startKubernetes(ctx context.Context) error {
 	}
 	config := controlplane.Config{
 		Name: "management", Dir: filepath.Join(s.cfg.Dir, "management"), PKI: keys, Tools: s.cfg.Tools,
-		Address: s.block.Address(254, 1), Scheduler: s.cfg.Workloads,
+		Address: s.block.Address(254, 1), Scheduler: s.cfg.Workloads, Audit: s.cfg.Workloads,
 	}
 	if !s.cfg.Workloads {
 		config.Controllers = []string{"garbage-collector-controller", "namespace-controller"}

@@ -28,6 +28,7 @@ func TestLab_bringsUpDPFAndTakesItBack(t *testing.T) {
 	d := startDPFLab(t, g)
 	g.Expect(d.phases()).To(Equal([]string{"ocp-worker-1 Ready", "ocp-worker-2 Ready", "ocp-worker-3 Ready"}))
 	g.Expect(d.moved()).To(ConsistOf("ocp-worker-1", "ocp-worker-2", "ocp-worker-3"))
+	d.expectTheSeedsOrder()
 	g.Expect(d.changed()).To(And(
 		ContainElements("ClusterVersion version", "Deployment openshift-network-operator/network-operator", "Node ocp-worker-1",
 			"DaemonSet openshift-ovn-kubernetes/ovnkube-node-dpf", "DPU cluster 1: Secret dpf-operator-system/ngc"),

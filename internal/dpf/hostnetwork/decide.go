@@ -128,9 +128,9 @@ func (d *decision) lost() bool {
 	return true
 }
 
-const lostJournal = "ClusterVersion version has the annotation " + journal.Label + ", but the journal is lost, and with it what the cluster was " +
-	"before: restore the ConfigMaps with the label " + journal.Label + " in openshift-ovn-kubernetes from a backup; or take the network back by " +
-	"hand, and remove the annotation"
+const lostJournal = "ClusterVersion version has the annotation " + journal.Label + ", but the journal is lost, and with it what the " +
+	"cluster was before: restore the ConfigMaps with the label " + journal.Label + " in openshift-ovn-kubernetes from a backup; or take the " +
+	"network back by hand, and remove the annotation"
 
 // cluster goes through what exists once. It says whether all of that is done, so that nodes may be begun.
 func (d *decision) cluster() bool {

@@ -200,7 +200,8 @@ func (o *observation) planCopies(config *operatorv1.DPFOperatorConfig) {
 		return
 	}
 	var err error
-	o.wanted, err = copies(o.sources, config.Spec.HostNetworkConfiguration, config.Spec.ImageOverrides[string(operatorv1.ComponentOVNKubernetes)])
+	image := config.Spec.ImageOverrides[string(operatorv1.ComponentOVNKubernetes)]
+	o.wanted, err = copies(o.sources, config.Spec.HostNetworkConfiguration, image)
 	if err != nil {
 		o.Problem = err.Error()
 		return

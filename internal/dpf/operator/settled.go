@@ -36,8 +36,8 @@ func (w *round) inputs() inputs {
 		clusters = append(clusters, fmt.Sprintf("%s %t", c.Name, c.Client != nil))
 	}
 	return inputs{
-		of: w.config.UID, spec: w.config.Generation, met: w.report.Components(), network: w.withNetwork(), keep: w.keep(),
-		clusters: strings.Join(clusters, ","),
+		of: w.config.UID, spec: w.config.Generation, met: w.report.Components(),
+		network: w.withNetwork(), keep: w.keep(), clusters: strings.Join(clusters, ","),
 	}
 }
 
@@ -45,7 +45,8 @@ func (w *round) inputs() inputs {
 // they are looked at once in a while: a move has many steps, and each look takes dozens of calls.
 func (w *round) reconcileComponents(ctx context.Context) (ready bool, err error) {
 	now, changed := w.inputs(), w.Changed.Swap(false)
-	if !changed && w.settled.inputs == now && w.Clock.Since(w.settled.at) < w.Poll && (!now.met || w.allTrue(ofComponents)) {
+	fresh := !changed && w.settled.inputs == now && w.Clock.Since(w.settled.at) < w.Poll
+	if fresh && (!now.met || w.allTrue(ofComponents)) {
 		return now.met, nil
 	}
 	w.settled = settled{}

@@ -21,9 +21,9 @@ func (c Config) environment() []string {
 }
 
 func apiserver(c Config) process.Command {
-	command := process.Command{
+	return process.Command{
 		Name: "kube-apiserver", Path: c.Tools.Path("kube-apiserver"), Log: c.log("kube-apiserver"), Env: c.environment(),
-		Args: []string{
+		Args: append([]string{
 			"--bind-address=" + c.Address.String(),
 			"--advertise-address=" + c.Address.String(),
 			fmt.Sprintf("--secure-port=%d", APIPort),
@@ -55,12 +55,8 @@ func apiserver(c Config) process.Command {
 			// Endpoints may not be loopback addresses, so the API server can't announce itself in one.
 			"--endpoint-reconciler-type=none",
 			"--profiling=false",
-		},
+		}, auditFlags(c)...),
 	}
-	if c.Audit != "" {
-		command.Args = append(command.Args, "--audit-policy-file="+c.Audit, "--audit-log-path="+filepath.Join(c.Dir, "audit.log"))
-	}
-	return command
 }
 
 func (c *ControlPlane) controllerManager() (process.Command, error) {

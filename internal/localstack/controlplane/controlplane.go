@@ -54,7 +54,7 @@ type Config struct {
 
 	Scheduler bool // pods are bound to nodes
 
-	Audit string // path of a policy: who calls what is in Dir/audit.log; empty: nothing is
+	Audit bool // what Pods' programs write is recorded in AuditLog
 
 	Controllers           []string // of kube-controller-manager; empty: its default ("*")
 	ControllerManagerArgs []string // more flags, "--flag=value"
@@ -109,6 +109,9 @@ func (c *ControlPlane) start(ctx context.Context) error {
 	}
 	c.admin = admin
 	if err := c.startEtcd(ctx); err != nil {
+		return err
+	}
+	if err := writeAuditPolicy(c.cfg); err != nil {
 		return err
 	}
 	if err := c.run(ctx, apiserver(c.cfg), c.apiserverReady); err != nil {
