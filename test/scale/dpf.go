@@ -183,7 +183,7 @@ func (r *dpfRun) create(ctx context.Context, network *operatorv1.HostNetworkConf
 // network of so many hosts: each has a prefix of its own.
 func network(hosts, maxUnavailable int) *operatorv1.HostNetworkConfiguration {
 	n := &operatorv1.HostNetworkConfiguration{
-		HostPF0: "ens2f0np0", HostPF0VF0: "enp23s0f0v0", CIDR: "10.0.0.0/16", MaxUnavailable: int32(maxUnavailable), //nolint:gosec // it is small
+		HostPF0: "ens2f0np0", HostPF0VF0: "enp23s0f0v0", CIDR: "10.0.0.0/16", MaxUnavailable: int32(maxUnavailable),
 	}
 	for i := range hosts {
 		address := func(j int) string { return fmt.Sprintf("10.0.%d.%d", i*8/256, i*8%256+j) }

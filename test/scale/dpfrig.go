@@ -131,7 +131,7 @@ func (r *dpfRig) startDPUs(ctx context.Context, i int) (*controlplane.ControlPla
 	}
 	cfg := r.controllers()
 	cfg.Name, cfg.Dir, cfg.PKI, cfg.Tools, cfg.Busy = dpuCluster(i), dir, keys, r.tools, true
-	cfg.Address = r.block.Address(254, byte(10+i)) //nolint:gosec // there are a few
+	cfg.Address = r.block.Address(254, byte(10+i))
 	return controlplane.Start(ctx, cfg)
 }
 
