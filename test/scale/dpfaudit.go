@@ -12,28 +12,10 @@ import (
 	"time"
 )
 
-// auditPolicy: of the operator's writes also what is written.
-const auditPolicy = `apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived, ResponseStarted]
-rules:
-  - level: None
-    resources:
-      - {group: coordination.k8s.io, resources: [leases]}
-      - {group: authentication.k8s.io, resources: [tokenreviews]}
-      - {group: authorization.k8s.io, resources: [subjectaccessreviews]}
-  - level: Request
-    users: ["system:serviceaccount:dpf-operator-system:bedplate-dpf-manager"]
-    verbs: [create, update, patch, delete]
-  - level: Metadata
-    users: ["system:serviceaccount:dpf-operator-system:bedplate-dpf-manager"]
-  - level: None
-`
-
 // recordsOfNodes are the ConfigMaps of the journal with the records of nodes.
 const recordsOfNodes = "records"
 
-// deed is a call of the operator's that the API server has answered. Its leases, and its questions who reads its metrics, are none.
+// deed is a write of the operator's that the API server has answered. Its lease and its events are none.
 type deed struct {
 	at       time.Time
 	verb     string
@@ -43,10 +25,6 @@ type deed struct {
 	bytes    int // of what was written, in JSON
 }
 
-func (d deed) writes() bool {
-	return slices.Contains([]string{"create", "update", "patch", "delete"}, d.verb)
-}
-
 // done is a deed that wasn't refused, such as by a conflict.
 func (d deed) done() bool { return d.code < 300 }
 
@@ -54,14 +32,25 @@ func (d deed) String() string { return d.verb + " " + d.resource }
 
 // deeds since a moment, as the audit log has them.
 func (r *dpfRig) deeds(since time.Time) (all []deed, _ error) {
-	file, err := os.Open(filepath.Join(r.dir, "management", "audit.log"))
+	files, err := filepath.Glob(filepath.Join(r.dir, "management", "audit*.log")) // in their order: a full one has its time in its name
+	for _, file := range files {
+		more, readErr := r.deedsIn(file)
+		all, err = append(all, more...), errors.Join(err, readErr)
+	}
+	return slices.DeleteFunc(all, func(d deed) bool { return d.at.Before(since) }), err
+}
+
+func (r *dpfRig) deedsIn(path string) (all []deed, _ error) {
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the audit log: %w", err)
 	}
 	defer file.Close()
+	account := "system:serviceaccount:" + r.system.namespace + ":" + r.system.account
 	for lines := json.NewDecoder(file); ; {
 		var event struct {
 			RequestReceivedTimestamp time.Time
+			User                     struct{ Username string }
 			Verb                     string
 			ObjectRef                struct{ Resource, Subresource, Name string }
 			ResponseStatus           struct{ Code int }
@@ -74,7 +63,7 @@ func (r *dpfRig) deeds(since time.Time) (all []deed, _ error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the audit log: %w", err)
 		}
-		if event.RequestReceivedTimestamp.Before(since) {
+		if event.User.Username != account {
 			continue
 		}
 		d := deed{
@@ -99,7 +88,13 @@ func tally(deeds []deed, counts func(deed) bool) map[string]int {
 	return numbers
 }
 
-func written(d deed) bool { return d.writes() && d.done() }
-
-// written of the status of the DPFOperatorConfig.
-func ofStatus(d deed) bool { return written(d) && d.resource == "dpfoperatorconfigs/status" }
+// statusBytes of a write of the DPFOperatorConfig's status: the mean, and the most.
+func statusBytes(deeds []deed) (mean float64, most int) {
+	total, n := 0, 0
+	for _, d := range deeds {
+		if d.done() && d.resource == "dpfoperatorconfigs/status" {
+			total, n, most = total+d.bytes, n+1, max(most, d.bytes)
+		}
+	}
+	return float64(total) / float64(max(1, n)), most
+}

@@ -40,7 +40,7 @@ func (r *dpfRun) install(ctx context.Context) error {
 	f.ReadyAfter = after.operator.at.Sub(before.operator.at).Seconds()
 	f.Operator, f.Services = after.operator.since(before.operator), after.services.since(before.services)
 	deeds, err := r.clusters.deeds(before.operator.at)
-	f.Writes = tally(deeds, written)
+	f.Writes = tally(deeds, deed.done)
 	say("all ready after %.0f s; operator's %s; services' manager's %s", f.ReadyAfter, f.Operator, f.Services)
 	if err != nil {
 		return err
@@ -127,20 +127,20 @@ func (r *dpfRun) kill(ctx context.Context) (killed time.Time, err error) {
 func (r *dpfRun) judgeRoll(deeds []deed, before, after mark, killed time.Time) error {
 	f := &r.figures.Roll
 	f.MovedAfter = after.operator.at.Sub(before.operator.at).Seconds()
-	f.Writes = tally(deeds, written)
-	f.Refused = tally(deeds, func(d deed) bool { return d.writes() && !d.done() })
+	f.Writes = tally(deeds, deed.done)
+	f.Refused = tally(deeds, func(d deed) bool { return !d.done() })
 	f.Operator, f.Services = after.operator.since(before.operator), after.services.since(before.services)
-	f.StatusBytes = meanBytes(deeds)
+	f.StatusBytes, _ = statusBytes(deeds)
 	moved := map[string]bool{}
 	for _, host := range network(r.figures.Nodes.WithDPUs, 1).Hosts {
 		moved[string(host.HostClusterNodeName)] = true
 	}
 	for _, d := range deeds {
-		if d.writes() && strings.HasPrefix(d.resource, "nodes") && !moved[d.name] {
+		if strings.HasPrefix(d.resource, "nodes") && !moved[d.name] {
 			f.Others++
 		}
 	}
-	next := slices.IndexFunc(deeds, func(d deed) bool { return written(d) && d.at.After(killed) })
+	next := slices.IndexFunc(deeds, func(d deed) bool { return d.done() && d.at.After(killed) })
 	if next < 0 {
 		return errors.New("the operator was killed after its last write: move more nodes")
 	}
@@ -149,17 +149,6 @@ func (r *dpfRun) judgeRoll(deeds []deed, before, after mark, killed time.Time) e
 	say("all moved after %.0f s: %.2f writes and %.2f of the status for each, at work %.1f s after the kill; operator's %s", f.MovedAfter, moves, statuses,
 		r.figures.Crash.AtWorkAfter, f.Operator)
 	return nil
-}
-
-// meanBytes of a write of the status.
-func meanBytes(deeds []deed) float64 {
-	total, n := 0, 0
-	for _, d := range deeds {
-		if ofStatus(d) {
-			total, n = total+d.bytes, n+1
-		}
-	}
-	return float64(total) / float64(max(1, n))
 }
 
 // rest is while nothing changes.
@@ -171,7 +160,7 @@ func (r *dpfRun) rest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	outside, err := r.dpuCalls(ctx)
+	earlier, err := r.calls(ctx)
 	if err != nil {
 		return err
 	}
@@ -184,7 +173,7 @@ func (r *dpfRun) rest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	later, err := r.dpuCalls(ctx)
+	later, err := r.calls(ctx)
 	if err != nil {
 		return err
 	}
@@ -194,24 +183,22 @@ func (r *dpfRun) rest(ctx context.Context) error {
 	}
 	f := &r.figures.Idle
 	f.Window, f.Poll = after.operator.at.Sub(before.operator.at).Seconds(), r.idling.poll.Seconds()
-	f.Writes = tally(deeds, deed.writes)
-	calls := map[string]float64{}
-	for what, n := range tally(deeds, func(deed) bool { return true }) {
-		calls[what] = float64(n)
-	}
-	f.Calls, f.DPUCalls = per(calls, f.Window/60), (later-outside)/(f.Window/60)
+	f.Writes = tally(deeds, func(deed) bool { return true })
+	f.Calls = per(since(earlier, later), f.Window/60)
 	f.Operator, f.Services = after.operator.since(before.operator), after.services.since(before.services)
-	say("at rest %d writes, %.0f calls per minute; operator's %s; services' manager's %s", sum(f.Writes), sum(f.Calls)+f.DPUCalls, f.Operator, f.Services)
+	say("at rest %d writes, %.0f calls per minute; operator's %s; services' manager's %s", sum(f.Writes), sum(f.Calls), f.Operator, f.Services)
 	return <-profiled
 }
 
-// dpuCalls are the operator's calls of API servers that aren't its own.
-func (r *dpfRun) dpuCalls(ctx context.Context) (calls float64, _ error) {
+// calls of the operator's, by whose API server they are of.
+func (r *dpfRun) calls(ctx context.Context) (map[string]float64, error) {
 	metrics, err := r.manager.scrape(ctx)
-	own := strings.TrimPrefix(r.config.Host, "https://")
+	calls := map[string]float64{}
 	for host, n := range metrics.by("rest_client_requests_total", "host") {
-		if host != own {
-			calls += n
+		if host == strings.TrimPrefix(r.config.Host, "https://") {
+			calls[ownCluster] += n
+		} else {
+			calls[dpuClusters] += n
 		}
 	}
 	return calls, err
@@ -240,7 +227,7 @@ func (r *dpfRun) back(ctx context.Context) error {
 	}
 	f := &r.figures.Back
 	f.GoneAfter, f.Operator = after.operator.at.Sub(before.operator.at).Seconds(), after.operator.since(before.operator)
-	f.Writes = tally(deeds, written)
+	f.Writes = tally(deeds, deed.done)
 	var state platform.State
 	if err := r.rig.until(ctx, "all is as it was before", time.Minute, func(ctx context.Context) error { // Pods and what owners leave go later
 		err := r.site.Ask(ctx, http.MethodGet, "state", nil, &state)
@@ -300,7 +287,8 @@ func (r *dpfRun) large(ctx context.Context) error {
 		return err
 	}
 	f.BegunAfter, f.Operator = after.operator.at.Sub(before.operator.at).Seconds(), after.operator.since(before.operator)
-	f.Writes, f.StatusBytes = tally(deeds, written), meanBytes(deeds)
+	f.Writes = tally(deeds, deed.done)
+	f.StatusBytes, f.Status = statusBytes(deeds)
 	var shards corev1.ConfigMapList
 	if err := r.rig.client.List(ctx, &shards, client.HasLabels{journal.Label}); err != nil {
 		return err
@@ -308,6 +296,6 @@ func (r *dpfRun) large(ctx context.Context) error {
 	for _, m := range shards.Items {
 		f.Shard, f.Journal = max(f.Shard, m.Size()), f.Journal+m.Size()
 	}
-	say("all begun after %.0f s; the largest shard has %d KiB, a status %.0f; operator's %s", f.BegunAfter, f.Shard>>10, f.StatusBytes/1024, f.Operator)
+	say("all begun after %.0f s; the largest shard has %d KiB, the largest write of the status %d; operator's %s", f.BegunAfter, f.Shard>>10, f.Status>>10, f.Operator)
 	return <-profiled
 }

@@ -20,6 +20,9 @@ const (
 	maxJournal             = 1 << 20
 )
 
+// Whose API server is called.
+const ownCluster, dpuClusters = "its own cluster", "DPU clusters"
+
 // dpfFigures are those of a host cluster with its DPU clusters. Times are in seconds, sizes in bytes. Writes are those of the operator, in its
 // own cluster, by what they are of.
 type dpfFigures struct {
@@ -57,13 +60,12 @@ type dpfFigures struct {
 		AtWorkAfter float64 `json:"atWorkAfter"`
 	} `json:"crash"`
 
-	// Idle calls are for each minute, in the operator's own cluster by what they are of, and in all DPU clusters.
+	// Idle calls are for each minute, by whose API server they are of, with those for the lease.
 	Idle struct {
 		Window   float64            `json:"window"`
 		Poll     float64            `json:"poll"`
 		Writes   map[string]int     `json:"writes"`
 		Calls    map[string]float64 `json:"calls"`
-		DPUCalls float64            `json:"dpuCalls"`
 		Operator footprint          `json:"operator"`
 		Services footprint          `json:"services"`
 	} `json:"idle"`
@@ -86,8 +88,10 @@ type largeFigures struct {
 	BegunAfter float64        `json:"begunAfter"`
 	Writes     map[string]int `json:"writes"`
 	// Shard is the largest ConfigMap of the journal; Journal all of them.
-	Shard       int       `json:"shard"`
-	Journal     int       `json:"journal"`
+	Shard   int `json:"shard"`
+	Journal int `json:"journal"`
+	// Status is the largest write of it, StatusBytes the mean.
+	Status      int       `json:"status"`
 	StatusBytes float64   `json:"statusBytes"`
 	Operator    footprint `json:"operator"`
 }
@@ -169,8 +173,7 @@ func (f *dpfFigures) lines() []line {
 		{"at work after a kill", fmt.Sprintf("%.1f s", f.Crash.AtWorkAfter), "", fmt.Sprintf("≤ %.0f s", maxAtWorkAfter),
 			f.Crash.AtWorkAfter <= maxAtWorkAfter},
 		{"writes at rest", fmt.Sprint(sum(i.Writes)), fmt.Sprintf("in %.0f s: %s", i.Window, listed(i.Writes, "%d")), "0", sum(i.Writes) == 0},
-		{"calls per minute at rest", fmt.Sprintf("%.0f", sum(i.Calls)+i.DPUCalls),
-			fmt.Sprintf("%.0f of DPU clusters; in its own %s", i.DPUCalls, listed(i.Calls, "%.1f")), "", true},
+		{"operator's calls per minute at rest", fmt.Sprintf("%.0f", sum(i.Calls)), listed(i.Calls, "%.0f"), "", true},
 		memory("operator's peak RSS at rest", i.Operator),
 		memory("services' manager's peak RSS at rest", i.Services),
 		{"all gone after", fmt.Sprintf("%.0f s", b.GoneAfter), fmt.Sprintf("%d writes: %s", sum(b.Writes), listed(b.Writes, "%d")), "", true},
@@ -188,7 +191,8 @@ func (f *largeFigures) lines() []line {
 		{"writes of nodes and their records per node", fmt.Sprintf("%.2f", moves), "", fmt.Sprintf("≤ %.0f", maxWritesPerNode), moves <= maxWritesPerNode},
 		{"largest ConfigMap of the journal", fmt.Sprintf("%d KiB", f.Shard>>10), fmt.Sprintf("%d KiB in all", f.Journal>>10),
 			fmt.Sprintf("< %d KiB", maxJournal>>10), f.Shard < maxJournal},
-		{"bytes of a status write", fmt.Sprintf("%.0f KiB", f.StatusBytes/1024), fmt.Sprintf("%.2f writes for each node", statuses), "", true},
+		{"largest write of the status", fmt.Sprintf("%d KiB", f.Status>>10),
+			fmt.Sprintf("%.0f KiB on average; %.3f for each node", f.StatusBytes/1024, statuses), "", true},
 		memory("operator's peak RSS", f.Operator),
 	}
 }

@@ -79,17 +79,10 @@ func startDPFRig(ctx context.Context, bin tools.Dir, dir string, nodes platform.
 }
 
 func (r *dpfRig) start(ctx context.Context, nodes platform.Nodes) error {
-	policy := filepath.Join(r.dir, "audit.yaml")
-	if err := os.MkdirAll(r.dir, 0o700); err != nil {
-		return err
-	}
-	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
-		return err
-	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		cfg := r.controllers()
-		cfg.Audit = policy
+		cfg.Audit = true
 		if err := r.startPlane(groupCtx, cfg); err != nil {
 			return err
 		}
