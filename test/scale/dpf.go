@@ -32,8 +32,9 @@ func dpfCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "dpf",
 		Short: "Measure what DPF's operator costs",
-		Long: `Installs DPF on an OpenShift cluster with several DPU clusters, moves the network of all nodes onto their DPUs, kills the operator on the
-way, measures while nothing changes, and takes everything back. Then a configuration with many hosts. docs/performance.md explains the figures.`,
+		Long: `Installs DPF on an OpenShift cluster with several DPU clusters, moves the network of all nodes onto their DPUs, kills the
+operator on the way, measures while nothing changes, and takes everything back. Then a configuration with many hosts. docs/performance.md
+explains the figures.`,
 		Args: cobra.NoArgs,
 		RunE: measuring(&b.bench, b.run),
 	}
@@ -188,8 +189,9 @@ func network(hosts, maxUnavailable int) *operatorv1.HostNetworkConfiguration {
 	for i := range hosts {
 		address := func(j int) string { return fmt.Sprintf("10.0.%d.%d", i*8/256, i*8%256+j) }
 		n.Hosts = append(n.Hosts, operatorv1.Host{
-			HostClusterNodeName: operatorv1.NodeName(fmt.Sprintf("ocp-worker-%d", i+1)), DPUClusterNodeName: operatorv1.NodeName(fmt.Sprintf("dpu-worker-%d", i+1)),
-			HostIP: operatorv1.AddressWithPrefix(address(1) + "/29"), DPUIP: operatorv1.AddressWithPrefix(address(2) + "/29"), Gateway: address(6),
+			HostClusterNodeName: operatorv1.NodeName(fmt.Sprintf("ocp-worker-%d", i+1)),
+			DPUClusterNodeName:  operatorv1.NodeName(fmt.Sprintf("dpu-worker-%d", i+1)),
+			HostIP:              operatorv1.AddressWithPrefix(address(1) + "/29"), DPUIP: operatorv1.AddressWithPrefix(address(2) + "/29"), Gateway: address(6),
 		})
 	}
 	return n

@@ -67,7 +67,8 @@ func (r *dpfRig) deedsIn(path string) (all []deed, _ error) {
 			continue
 		}
 		d := deed{
-			at: event.RequestReceivedTimestamp, verb: event.Verb, name: event.ObjectRef.Name, code: event.ResponseStatus.Code, bytes: len(event.RequestObject),
+			at: event.RequestReceivedTimestamp, verb: event.Verb, name: event.ObjectRef.Name, code: event.ResponseStatus.Code,
+			bytes:    len(event.RequestObject),
 			resource: strings.TrimSuffix(event.ObjectRef.Resource+"/"+event.ObjectRef.Subresource, "/"),
 		}
 		if strings.HasPrefix(d.name, "dpf-journal-nodes-") {

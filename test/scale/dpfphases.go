@@ -146,8 +146,8 @@ func (r *dpfRun) judgeRoll(deeds []deed, before, after mark, killed time.Time) e
 	}
 	r.figures.Crash.AtWorkAfter = deeds[next].at.Sub(killed).Seconds()
 	moves, statuses := perNode(f.Writes, r.figures.Nodes.WithDPUs)
-	say("all moved after %.0f s: %.2f writes and %.2f of the status for each, at work %.1f s after the kill; operator's %s", f.MovedAfter, moves, statuses,
-		r.figures.Crash.AtWorkAfter, f.Operator)
+	say("all moved after %.0f s: %.2f writes and %.2f of the status for each, at work %.1f s after the kill; operator's %s",
+		f.MovedAfter, moves, statuses, r.figures.Crash.AtWorkAfter, f.Operator)
 	return nil
 }
 
@@ -296,6 +296,7 @@ func (r *dpfRun) large(ctx context.Context) error {
 	for _, m := range shards.Items {
 		f.Shard, f.Journal = max(f.Shard, m.Size()), f.Journal+m.Size()
 	}
-	say("all begun after %.0f s; the largest shard has %d KiB, the largest write of the status %d; operator's %s", f.BegunAfter, f.Shard>>10, f.Status>>10, f.Operator)
+	say("all begun after %.0f s; the largest shard has %d KiB, the largest write of the status %d; operator's %s",
+		f.BegunAfter, f.Shard>>10, f.Status>>10, f.Operator)
 	return <-profiled
 }

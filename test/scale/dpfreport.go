@@ -23,8 +23,8 @@ const (
 // Whose API server is called.
 const ownCluster, dpuClusters = "its own cluster", "DPU clusters"
 
-// dpfFigures are those of a host cluster with its DPU clusters. Times are in seconds, sizes in bytes. Writes are those of the operator, in its
-// own cluster, by what they are of.
+// dpfFigures are those of a host cluster with its DPU clusters. Times are in seconds, sizes in bytes. Writes are those of the operator, in
+// its own cluster, by what they are of.
 type dpfFigures struct {
 	Host     machineRoom    `json:"host"`
 	Began    time.Time      `json:"began"`
@@ -180,7 +180,8 @@ func (f *dpfFigures) lines() []line {
 		{"writes of nodes and their records per node that went back", fmt.Sprintf("%.2f", back), "", fmt.Sprintf("≤ %.0f", maxWritesPerNode),
 			back <= maxWritesPerNode},
 		memory("operator's peak RSS on the way back", b.Operator),
-		{"objects that aren't as before", fmt.Sprint(len(b.Changed)), strings.Join(b.Changed[:min(len(b.Changed), 10)], ", "), "0", len(b.Changed) == 0},
+		{"objects that aren't as before", fmt.Sprint(len(b.Changed)), strings.Join(b.Changed[:min(len(b.Changed), 10)], ", "), "0",
+			len(b.Changed) == 0},
 	}
 }
 

@@ -42,8 +42,9 @@ var quick = []string{"--kube-api-qps=200", "--kube-api-burst=400", "--feature-ga
 
 func dpfSystem() system {
 	return system{
-		manager: localstack.DPFManager, namespace: operatorv1.Namespace, account: "bedplate-dpf-manager", metricsReader: "bedplate-dpf-metrics-reader",
-		crds: dpfconfig.CRDs, rbac: dpfconfig.RBAC, addToScheme: operator.AddToScheme, simulator: "openshift", probe: "state",
+		manager: localstack.DPFManager, namespace: operatorv1.Namespace, account: "bedplate-dpf-manager",
+		metricsReader: "bedplate-dpf-metrics-reader",
+		crds:          dpfconfig.CRDs, rbac: dpfconfig.RBAC, addToScheme: operator.AddToScheme, simulator: "openshift", probe: "state",
 	}
 }
 
@@ -164,7 +165,8 @@ func (r *dpfRig) install(ctx context.Context) error {
 		return err
 	}
 	if _, err := envtest.InstallCRDs(r.config, envtest.CRDInstallOptions{
-		Paths: []string{filepath.Join(crds, "crd", "bases"), r.tools.Path(filepath.Join("manifests", "cluster-version.yaml"))}, ErrorIfPathMissing: true,
+		Paths:              []string{filepath.Join(crds, "crd", "bases"), r.tools.Path(filepath.Join("manifests", "cluster-version.yaml"))},
+		ErrorIfPathMissing: true,
 	}); err != nil {
 		return err
 	}

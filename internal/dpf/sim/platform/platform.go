@@ -65,7 +65,8 @@ type Config struct {
 	Nodes *Nodes `json:"nodes,omitempty"`
 	// Light: of services only the DPUs' side of the provisioners runs on all DPUs, the others on the first of each cluster.
 	Light bool `json:"light,omitempty"`
-	// Bare: there are neither kubelets nor controllers of workloads. Nodes have what ovn-kubernetes writes, and workloads say that they are ready.
+	// Bare: there are neither kubelets nor controllers of workloads. Nodes have what ovn-kubernetes writes, and workloads say that they are
+	// ready.
 	Bare bool `json:"bare,omitempty"`
 	// Sync is how often Argo CD compares each Application with its cluster: every second, if that isn't set.
 	Sync metav1.Duration `json:"sync,omitzero"`
