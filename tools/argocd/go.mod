@@ -4,7 +4,6 @@ module github.com/bedplate/bedplate/tools/argocd
 go 1.26.0
 
 tool (
-	github.com/argoproj/argo-cd/v3/cmd
 	helm.sh/helm/v3/cmd/helm
 )
 

@@ -1,0 +1,166 @@
+package argocd
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
+	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
+	"github.com/bedplate/bedplate/internal/dpf/dpuservice"
+)
+
+// service of one of our charts.
+func (w *world) service(namespace, name, chart, version string, values map[string]any) *svcv1.DPUService {
+	w.t.Helper()
+	raw, err := json.Marshal(values)
+	w.Expect(err).NotTo(HaveOccurred())
+	s := &svcv1.DPUService{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: svcv1.DPUServiceSpec{ServiceID: name,
+		HelmChart: svcv1.HelmChart{
+			Source: svcv1.ChartSource{RepoURL: "oci://" + w.charts, Chart: chart, Version: version}, Values: &runtime.RawExtension{Raw: raw},
+		}}}
+	w.Expect(w.host.Create(w.t.Context(), s)).To(Succeed())
+	return s
+}
+
+func (w *world) change(o client.Object, c client.Client, change func()) {
+	w.t.Helper()
+	w.Eventually(func() error {
+		w.Expect(c.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
+		change()
+		return c.Update(w.t.Context(), o)
+	}).Should(Succeed())
+}
+
+// ready is "True", or why it isn't, of the generation that there is.
+func (w *world) ready(s *svcv1.DPUService) func() string {
+	return func() string {
+		w.Expect(w.host.Get(w.t.Context(), client.ObjectKeyFromObject(s), s)).To(Succeed())
+		c := meta.FindStatusCondition(s.Status.Conditions, svcv1.ReadyCondition)
+		switch {
+		case c == nil || c.ObservedGeneration != s.Generation:
+			return "unknown"
+		case c.Status == metav1.ConditionTrue:
+			return "True"
+		}
+		return c.Reason + ": " + c.Message
+	}
+}
+
+func (w *world) application(s *svcv1.DPUService) *unstructured.Unstructured {
+	w.t.Helper()
+	all := &unstructured.UnstructuredList{}
+	all.SetGroupVersionKind(dpuservice.ApplicationKind.GroupVersion().WithKind("ApplicationList"))
+	labels := client.MatchingLabels{"svc.dpu.nvidia.com/dpuservice-uid": string(s.UID)}
+	w.Expect(w.host.List(w.t.Context(), all, client.InNamespace(operatorv1.Namespace), labels)).To(Succeed())
+	w.Expect(all.Items).To(HaveLen(1))
+	return &all.Items[0]
+}
+
+func (w *world) gone(c client.Client, o client.Object) func() bool {
+	return func() bool { return apierrors.IsNotFound(c.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)) }
+}
+
+func (w *world) deployment(name string) *appsv1.Deployment {
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: operatorv1.Namespace, Name: name}}
+}
+
+func (w *world) image(d *appsv1.Deployment) func() string {
+	return func() string {
+		if err := w.dpu.Get(w.t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
+			return err.Error()
+		}
+		return d.Spec.Template.Spec.Containers[0].Image
+	}
+}
+
+func TestArgoCD_deploysDPUServices(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, chart := range []string{"dpf-servicechainset", "dpf-dpucniprovisioner"} {
+		w.publish(chart, "v1.2.3")
+	}
+
+	t.Log("a service is synced into the DPU cluster, and its status says so")
+	began := time.Now()
+	s := w.service(operatorv1.Namespace, "servicechainset", "dpf-servicechainset", "v1.2.3", map[string]any{"image": "localhost:5000/a:1"})
+	w.Eventually(w.ready(s)).Should(Equal("True"))
+	t.Logf("after %s", time.Since(began))
+	d := w.deployment("dpf-servicechainset")
+	w.Expect(w.image(d)()).To(Equal("localhost:5000/a:1"))
+	w.Expect(d.Spec.Template.Labels).To(HaveKeyWithValue(svcv1.ServiceIDLabel, "servicechainset"))
+	w.Expect(d.Status.ReadyReplicas).To(BeEquivalentTo(2))
+	w.Expect(w.dpu.List(t.Context(), &svcv1.ServiceChainSetList{})).To(Succeed(), "the chart brings its CRDs")
+	a := w.application(s)
+	data, err := json.MarshalIndent(map[string]any{"status": a.Object["status"], "of the Deployment": d.Annotations, "labels": d.Labels}, "", " ")
+	w.Expect(err).NotTo(HaveOccurred())
+	t.Logf("what Argo CD says: %s", data)
+
+	t.Log("a change of values is synced")
+	w.change(s, w.host, func() {
+		s.Spec.HelmChart.Values.Raw = []byte(`{"image": "localhost:5000/a:2", "args": ["--poll-interval=10s"]}`)
+	})
+	w.Eventually(w.ready(s)).Should(Equal("True"))
+	w.Expect(w.image(d)()).To(Equal("localhost:5000/a:2"), "ready is about the new values")
+	w.Expect(d.Spec.Template.Spec.Containers[0].Args).To(ContainElement("--poll-interval=10s"))
+
+	t.Log("what others change is healed, but not while it is paused")
+	w.change(d, w.dpu, func() { d.Spec.Replicas = ptr.To[int32](1) })
+	w.Eventually(func() int32 { w.image(d)(); return *d.Spec.Replicas }).Should(BeEquivalentTo(2))
+	w.change(s, w.host, func() { s.Spec.Paused = true })
+	w.Eventually(func() map[string]string { return w.application(s).GetAnnotations() }).Should(HaveKeyWithValue(dpuservice.SkipAnnotation, "true"))
+	w.change(d, w.dpu, func() { d.Spec.Replicas = ptr.To[int32](1) })
+	w.Consistently(func() int32 { w.image(d)(); return *d.Spec.Replicas }, "15s").Should(BeEquivalentTo(1))
+	w.change(s, w.host, func() { s.Spec.Paused = false })
+	w.Eventually(func() int32 { w.image(d)(); return *d.Spec.Replicas }).Should(BeEquivalentTo(2))
+	w.Eventually(w.ready(s)).Should(Equal("True"))
+
+	t.Log("the newest version, of two services of one name in two namespaces")
+	var both []*svcv1.DPUService
+	for _, namespace := range []string{"blue", "red"} {
+		values := map[string]any{"image": "localhost:5000/" + namespace, "config": map[string]any{"of": namespace}}
+		both = append(both, w.service(w.namespace(namespace), "vtep", "dpf-dpucniprovisioner", ">=0.0.0-0", values))
+	}
+	set := func(namespace string) *appsv1.DaemonSet {
+		return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "dpf-dpucniprovisioner"}}
+	}
+	for _, each := range both {
+		w.Eventually(w.ready(each)).Should(Equal("True"), each.Namespace)
+		of := set(each.Namespace)
+		w.Expect(w.dpu.Get(t.Context(), client.ObjectKeyFromObject(of), of)).To(Succeed())
+		w.Expect(of.Spec.Template.Spec.Containers[0].Image).To(Equal("localhost:5000/" + each.Namespace))
+		config := &corev1.ConfigMap{ObjectMeta: of.ObjectMeta}
+		w.Expect(w.dpu.Get(t.Context(), client.ObjectKeyFromObject(of), config)).To(Succeed())
+		w.Expect(config.Data).To(HaveKeyWithValue("config.json", `{"of":"`+each.Namespace+`"}`))
+	}
+	w.Expect(w.host.Delete(t.Context(), both[0])).To(Succeed())
+	w.Eventually(w.gone(w.host, both[0])).Should(BeTrue())
+	w.Expect(w.gone(w.dpu, set("blue"))()).To(BeTrue(), "it is gone before the service is")
+	w.Expect(w.gone(w.dpu, set("red"))()).To(BeFalse())
+
+	t.Log("an image that is missing, and a chart that isn't there, are said")
+	w.change(both[1], w.host, func() { both[1].Spec.HelmChart.Source.Version = "v9.9.9" })
+	w.Eventually(w.ready(both[1])).Should(ContainSubstring("v9.9.9"))
+	w.Expect(w.gone(w.dpu, set("red"))()).To(BeFalse())
+
+	t.Log("deletions take all objects along, also of one that is paused or whose chart isn't there")
+	w.change(s, w.host, func() { s.Spec.Paused = true })
+	w.Eventually(func() map[string]string { return w.application(s).GetAnnotations() }).Should(HaveKeyWithValue(dpuservice.SkipAnnotation, "true"))
+	for _, each := range []*svcv1.DPUService{s, both[1]} {
+		w.Expect(w.host.Delete(t.Context(), each)).To(Succeed())
+		w.Eventually(w.gone(w.host, each)).Should(BeTrue(), each.Name)
+	}
+	w.Expect(w.gone(w.dpu, d)()).To(BeTrue())
+	w.Expect(w.gone(w.dpu, set("red"))()).To(BeTrue())
+}
