@@ -10,6 +10,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"io"
 	"log"
 	"math/big"
 	"net"
@@ -26,6 +27,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,7 +45,10 @@ import (
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
-const manager = "dpf-dpuservice-manager"
+const (
+	manager = "dpf-dpuservice-manager"
+	root    = "../.."
+)
 
 // world has a host cluster with Argo CD and our manager, a DPU cluster with one node, and a registry with our charts.
 type world struct {
@@ -108,14 +113,19 @@ func (w *world) startNode(kubeconfig string) {
 	nodes, err := kubelet.Fleet{Kubeconfig: kubeconfig, Dir: dir, Tools: w.tools}.Start()
 	w.Expect(err).NotTo(HaveOccurred())
 	w.t.Cleanup(nodes.Stop)
-	w.Expect(w.dpu.Create(w.t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "dpu-worker-1"}})).To(Succeed())
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "dpu-worker-1"}}
+	node.Status.Allocatable = corev1.ResourceList{
+		"cpu": resource.MustParse("16"), "memory": resource.MustParse("32Gi"), "pods": resource.MustParse("110"),
+	}
+	node.Status.Capacity = node.Status.Allocatable
+	w.Expect(w.dpu.Create(w.t.Context(), node)).To(Succeed())
 }
 
 // install the kinds, and what Argo CD's programs need to start.
 func (w *world) install(config *rest.Config) {
 	w.t.Helper()
-	_, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{ErrorIfPathMissing: true, Paths: []string{
-		filepath.Join(tools.ModuleRoot("."), "config", "dpf", "crd", "bases"), filepath.Join(w.argoModule(), "manifests", "crds"),
+	_, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{ErrorIfPathMissing: true, MaxTime: time.Minute, Paths: []string{
+		filepath.Join(root, "config", "dpf", "crd", "bases"), filepath.Join(w.argoModule(), "manifests", "crds"),
 	}})
 	w.Expect(err).NotTo(HaveOccurred())
 	kamaji.Install(w.t, config)
@@ -123,7 +133,8 @@ func (w *world) install(config *rest.Config) {
 	labels := map[string]string{"app.kubernetes.io/part-of": "argocd"}
 	for _, o := range []client.Object{
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "argocd-cm", Labels: labels}},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "argocd-secret", Labels: labels}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "argocd-secret", Labels: labels},
+			StringData: map[string]string{"server.secretkey": "of no use here, but wanted"}},
 	} {
 		w.Expect(w.host.Create(w.t.Context(), o)).To(Succeed())
 	}
@@ -133,7 +144,7 @@ func (w *world) install(config *rest.Config) {
 func (w *world) argoModule() string {
 	w.t.Helper()
 	command := exec.CommandContext(w.t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/argoproj/argo-cd/v3")
-	command.Dir = filepath.Join(tools.ModuleRoot("."), "tools", "argocd")
+	command.Dir = filepath.Join(root, "tools", "argocd")
 	out, err := command.Output()
 	w.Expect(err).NotTo(HaveOccurred())
 	return strings.TrimSpace(string(out))
@@ -200,7 +211,7 @@ func (w *world) startRegistry() {
 	w.Expect(err).NotTo(HaveOccurred())
 	w.authority = filepath.Join(w.dir, "registry.pem")
 	w.Expect(os.WriteFile(w.authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600)).To(Succeed())
-	server := httptest.NewUnstartedServer(registry.New(registry.Logger(log.New(w.t.Output(), "registry: ", 0))))
+	server := httptest.NewUnstartedServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	server.Config.ErrorLog = log.New(w.t.Output(), "registry: ", 0)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12}
 	server.StartTLS()
@@ -212,7 +223,7 @@ func (w *world) startRegistry() {
 // publish a chart.
 func (w *world) publish(name, version string) {
 	w.t.Helper()
-	w.helm("package", filepath.Join(tools.ModuleRoot("."), "charts", name), "--version", version, "--destination", w.dir)
+	w.helm("package", filepath.Join(root, "charts", name), "--version", version, "--destination", w.dir)
 	w.helm("push", filepath.Join(w.dir, name+"-"+version+".tgz"), "oci://"+w.charts, "--ca-file", w.authority)
 }
 

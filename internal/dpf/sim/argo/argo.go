@@ -33,7 +33,7 @@ const workers = 10
 const (
 	cascadeFinalizer = "resources-finalizer.argocd.argoproj.io"
 	skipAnnotation   = "argocd.argoproj.io/skip-reconcile"
-	instanceLabel    = "argocd.argoproj.io/instance"
+	trackingID       = "argocd.argoproj.io/tracking-id"
 	hostServer       = "https://kubernetes.default.svc"
 )
 
@@ -131,7 +131,7 @@ func (a *Argo) sync(ctx context.Context, app *unstructured.Unstructured) (resour
 	prune, _, _ := unstructured.NestedBool(app.Object, "spec", "syncPolicy", "automated", "prune")
 	for _, resource := range before {
 		if fields := resource.(map[string]any); prune && !kept[key(fields)] {
-			if err := remove(ctx, to, app, fields); err != nil {
+			if _, err := remove(ctx, to, app, fields); err != nil {
 				return nil, "", err
 			}
 		}
@@ -193,12 +193,12 @@ func prepare(
 }
 
 func apply(ctx context.Context, to client.Client, app, o *unstructured.Unstructured) error {
-	labels := o.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
+	annotations := o.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
 	}
-	labels[instanceLabel] = app.GetName()
-	o.SetLabels(labels)
+	annotations[trackingID] = tracked(app, o)
+	o.SetAnnotations(annotations)
 	if err := to.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("argocd-controller"),
 		client.ForceOwnership); err != nil {
 		return fmt.Errorf("sync %s %s: %w", o.GetKind(), o.GetName(), err)
@@ -242,16 +242,22 @@ func objectOf(resource map[string]any) *unstructured.Unstructured {
 	return o
 }
 
-// remove an object of an Application.
-func remove(ctx context.Context, from client.Client, app *unstructured.Unstructured, resource map[string]any) error {
-	o := objectOf(resource)
-	if err := from.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil || o.GetLabels()[instanceLabel] != app.GetName() {
-		return client.IgnoreNotFound(err)
-	}
-	return client.IgnoreNotFound(from.Delete(ctx, o))
+// tracked is how Argo CD marks what an Application has deployed.
+func tracked(app, o *unstructured.Unstructured) string {
+	kind := o.GroupVersionKind()
+	return fmt.Sprintf("%s:%s/%s:%s/%s", app.GetName(), kind.Group, kind.Kind, o.GetNamespace(), o.GetName())
 }
 
-// finalize deletes what an Application has deployed, and then lets it go.
+// remove an object of an Application, and report whether it is gone.
+func remove(ctx context.Context, from client.Client, app *unstructured.Unstructured, resource map[string]any) (gone bool, _ error) {
+	o := objectOf(resource)
+	if err := from.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil || o.GetAnnotations()[trackingID] != tracked(app, o) {
+		return true, client.IgnoreNotFound(err)
+	}
+	return false, client.IgnoreNotFound(from.Delete(ctx, o))
+}
+
+// finalize deletes what an Application has deployed, and lets it go when all of that is gone.
 func (a *Argo) finalize(ctx context.Context, app *unstructured.Unstructured) error {
 	if !controllerutil.ContainsFinalizer(app, cascadeFinalizer) {
 		return nil
@@ -265,14 +271,19 @@ func (a *Argo) finalize(ctx context.Context, app *unstructured.Unstructured) err
 		return a.report(ctx, app, nil, "", err)
 	}
 	resources, _, _ := unstructured.NestedSlice(app.Object, "status", "resources")
+	all := true
 	for _, resource := range resources {
 		if project.object(to, app, objectOf(resource.(map[string]any))) != nil {
 			continue // it doesn't delete what isn't permitted, either
 		}
-		err = errors.Join(err, remove(ctx, to, app, resource.(map[string]any)))
+		gone, problem := remove(ctx, to, app, resource.(map[string]any))
+		all, err = all && gone, errors.Join(err, problem)
 	}
 	if err != nil {
 		return a.report(ctx, app, resources, "", err)
+	}
+	if !all {
+		return nil
 	}
 	before := app.DeepCopy()
 	controllerutil.RemoveFinalizer(app, cascadeFinalizer)
