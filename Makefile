@@ -29,7 +29,7 @@ PACKAGE_gotestsum                  := gotest.tools/gotestsum
 PACKAGE_golangci-lint              := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 # Argo CD has replacements of modules, so that it and Helm are pinned in a module of their own: tools/argocd/go.mod.
-PACKAGE_argocd := github.com/argoproj/argo-cd/v3/cmd
+PACKAGE_argocd := .
 PACKAGE_helm   := helm.sh/helm/v3/cmd/helm
 
 LAB_TOOLS := etcd kube-apiserver kube-controller-manager kube-scheduler kubectl capi-core capi-kubeadm-bootstrap capi-kubeadm-control-plane kwok
@@ -89,7 +89,7 @@ e2e: lab-tools build ## Run Cluster API's own end-to-end specs against Bedplate,
 	@go test -C test/e2e -count=1 -v -timeout 90m -artifacts -outputdir $(CURDIR)/out/e2e . $(ARGS)
 
 .PHONY: e2e-argocd
-e2e-argocd: lab-tools $(BIN)/argocd $(BIN)/helm build ## Have the real Argo CD deploy DPF's charts (building it takes a quarter of an hour).
+e2e-argocd: lab-tools $(BIN)/argocd $(BIN)/helm build ## Have the real Argo CD deploy DPF's charts (building it takes minutes).
 	@go test -C test/argocd -count=1 -v -timeout 20m . $(ARGS)
 
 # Where systems have their crash suites and their operations suites.
@@ -153,6 +153,7 @@ lint: $(BIN)/golangci-lint $(BIN)/buf ## Run the linters, the import rules of th
 	$(BIN)/golangci-lint run
 	cd test/e2e && $(BIN)/golangci-lint run
 	cd test/olm && $(BIN)/golangci-lint run
+	cd test/argocd && $(BIN)/golangci-lint run
 
 .PHONY: new-system
 new-system: $(BIN)/controller-gen ## Make the scaffold of another system, as docs/new-system.md says (NAME=powervs KIND=PowerVS).

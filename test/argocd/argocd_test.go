@@ -85,23 +85,36 @@ func (w *world) image(d *appsv1.Deployment) func() string {
 	}
 }
 
+// set of a service in a namespace.
+func set(namespace string) *appsv1.DaemonSet {
+	return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "dpf-dpucniprovisioner"}}
+}
+
 func TestArgoCD_deploysDPUServices(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, chart := range []string{"dpf-servicechainset", "dpf-dpucniprovisioner"} {
 		w.publish(chart, "v1.2.3")
 	}
-
-	t.Log("a service is synced into the DPU cluster, and its status says so")
-	began := time.Now()
 	s := w.service(operatorv1.Namespace, "servicechainset", "dpf-servicechainset", "v1.2.3", map[string]any{"image": "localhost:5000/a:1"})
-	w.Eventually(w.ready(s)).Should(Equal("True"))
-	t.Logf("after %s", time.Since(began))
 	d := w.deployment("dpf-servicechainset")
+	w.isSynced(s, d)
+	w.isHealed(s, d)
+	red := w.areTwo()
+	w.saysWhatFails(red)
+	w.takesAllAlong(s, d, red)
+}
+
+func (w *world) isSynced(s *svcv1.DPUService, d *appsv1.Deployment) {
+	w.t.Helper()
+	w.t.Log("a service is synced into the DPU cluster, and its status says so")
+	began := time.Now()
+	w.Eventually(w.ready(s)).Should(Equal("True"))
+	w.t.Logf("after %s", time.Since(began))
 	w.Expect(w.image(d)()).To(Equal("localhost:5000/a:1"))
 	w.Expect(d.Spec.Template.Labels).To(HaveKeyWithValue(svcv1.ServiceIDLabel, "servicechainset"))
 	w.Expect(d.Status.ReadyReplicas).To(BeEquivalentTo(2))
-	w.Expect(w.dpu.List(t.Context(), &svcv1.ServiceChainSetList{})).To(Succeed(), "the chart brings its CRDs")
+	w.Expect(w.dpu.List(w.t.Context(), &svcv1.ServiceChainSetList{})).To(Succeed(), "the chart brings its CRDs")
 	a := w.application(s)
 	w.Expect(d.Annotations).To(HaveKeyWithValue("argocd.argoproj.io/tracking-id", // the stand-in marks objects in this way, too
 		a.GetName()+":apps/Deployment:"+operatorv1.Namespace+"/dpf-servicechainset"))
@@ -109,15 +122,18 @@ func TestArgoCD_deploysDPUServices(t *testing.T) {
 	compared, _, _ := unstructured.NestedMap(a.Object, "status", "sync", "comparedTo", "source")
 	w.Expect(compared).To(Equal(a.Object["spec"].(map[string]any)["source"]))
 
-	t.Log("a change of values is synced")
+	w.t.Log("a change of values is synced")
 	w.change(s, w.host, func() {
 		s.Spec.HelmChart.Values.Raw = []byte(`{"image": "localhost:5000/a:2", "args": ["--poll-interval=10s"]}`)
 	})
 	w.Eventually(w.ready(s)).Should(Equal("True"))
 	w.Expect(w.image(d)()).To(Equal("localhost:5000/a:2"), "ready is about the new values")
 	w.Expect(d.Spec.Template.Spec.Containers[0].Args).To(ContainElement("--poll-interval=10s"))
+}
 
-	t.Log("what others change is healed, but not while it is paused")
+func (w *world) isHealed(s *svcv1.DPUService, d *appsv1.Deployment) {
+	w.t.Helper()
+	w.t.Log("what others change is healed, but not while it is paused")
 	w.change(d, w.dpu, func() { d.Spec.Replicas = ptr.To[int32](1) })
 	w.Eventually(func() int32 { w.image(d)(); return *d.Spec.Replicas }).Should(BeEquivalentTo(2))
 	w.change(s, w.host, func() { s.Spec.Paused = true })
@@ -127,44 +143,51 @@ func TestArgoCD_deploysDPUServices(t *testing.T) {
 	w.change(s, w.host, func() { s.Spec.Paused = false })
 	w.Eventually(func() int32 { w.image(d)(); return *d.Spec.Replicas }).Should(BeEquivalentTo(2))
 	w.Eventually(w.ready(s)).Should(Equal("True"))
+}
 
-	t.Log("the newest version, of two services of one name in two namespaces")
+// areTwo services of one name, of which one is left.
+func (w *world) areTwo() *svcv1.DPUService {
+	w.t.Helper()
+	w.t.Log("the newest version, of two services of one name in two namespaces")
 	var both []*svcv1.DPUService
 	for _, namespace := range []string{"blue", "red"} {
 		values := map[string]any{"image": "localhost:5000/" + namespace, "config": map[string]any{"of": namespace}}
 		both = append(both, w.service(w.namespace(namespace), "vtep", "dpf-dpucniprovisioner", ">=0.0.0-0", values))
 	}
-	set := func(namespace string) *appsv1.DaemonSet {
-		return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "dpf-dpucniprovisioner"}}
-	}
 	for _, each := range both {
 		w.Eventually(w.ready(each)).Should(Equal("True"), each.Namespace)
 		of := set(each.Namespace)
-		w.Expect(w.dpu.Get(t.Context(), client.ObjectKeyFromObject(of), of)).To(Succeed())
+		w.Expect(w.dpu.Get(w.t.Context(), client.ObjectKeyFromObject(of), of)).To(Succeed())
 		w.Expect(of.Spec.Template.Spec.Containers[0].Image).To(Equal("localhost:5000/" + each.Namespace))
 		config := &corev1.ConfigMap{ObjectMeta: of.ObjectMeta}
-		w.Expect(w.dpu.Get(t.Context(), client.ObjectKeyFromObject(of), config)).To(Succeed())
+		w.Expect(w.dpu.Get(w.t.Context(), client.ObjectKeyFromObject(of), config)).To(Succeed())
 		w.Expect(config.Data).To(HaveKeyWithValue("config.json", `{"of":"`+each.Namespace+`"}`))
 	}
-	w.Expect(w.host.Delete(t.Context(), both[0])).To(Succeed())
+	w.Expect(w.host.Delete(w.t.Context(), both[0])).To(Succeed())
 	w.Eventually(w.gone(w.host, both[0])).Should(BeTrue())
 	w.Expect(w.gone(w.dpu, set("blue"))()).To(BeTrue(), "it is gone before the service is")
 	w.Expect(w.gone(w.dpu, set("red"))()).To(BeFalse())
+	return both[1]
+}
 
-	t.Log("a chart that isn't there is said")
-	w.change(both[1], w.host, func() { both[1].Spec.HelmChart.Source.Version = "v9.9.9" })
-	w.Eventually(w.ready(both[1])).Should(ContainSubstring("v9.9.9"))
+func (w *world) saysWhatFails(red *svcv1.DPUService) {
+	w.t.Helper()
+	w.t.Log("a chart that isn't there is said")
+	w.change(red, w.host, func() { red.Spec.HelmChart.Source.Version = "v9.9.9" })
+	w.Eventually(w.ready(red)).Should(ContainSubstring("v9.9.9"))
 	w.Expect(w.gone(w.dpu, set("red"))()).To(BeFalse())
-	failed := w.application(both[1]).Object["status"].(map[string]any)
-	sync, err := json.Marshal([]any{failed["sync"], failed["health"], failed["conditions"]})
-	w.Expect(err).NotTo(HaveOccurred())
-	t.Logf("Argo CD says: %s", sync)
+	failed := w.application(red).Object["status"].(map[string]any)
+	w.Expect(failed["sync"]).To(HaveKeyWithValue("status", "Unknown"))
+	w.Expect(failed["health"]).To(HaveKeyWithValue("status", "Healthy"), "what was deployed before runs on")
+}
 
-	t.Log("deletions take all objects along, also of one that is paused or whose chart isn't there")
+func (w *world) takesAllAlong(s *svcv1.DPUService, d *appsv1.Deployment, red *svcv1.DPUService) {
+	w.t.Helper()
+	w.t.Log("deletions take all objects along, also of one that is paused or whose chart isn't there")
 	w.change(s, w.host, func() { s.Spec.Paused = true })
 	w.Eventually(func() map[string]string { return w.application(s).GetAnnotations() }).Should(HaveKeyWithValue(dpuservice.SkipAnnotation, "true"))
-	for _, each := range []*svcv1.DPUService{s, both[1]} {
-		w.Expect(w.host.Delete(t.Context(), each)).To(Succeed())
+	for _, each := range []*svcv1.DPUService{s, red} {
+		w.Expect(w.host.Delete(w.t.Context(), each)).To(Succeed())
 		w.Eventually(w.gone(w.host, each)).Should(BeTrue(), each.Name)
 	}
 	w.Expect(w.gone(w.dpu, d)()).To(BeTrue())

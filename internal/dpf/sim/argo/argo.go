@@ -3,6 +3,7 @@
 package argo
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -105,8 +106,9 @@ func (a *Argo) sync(ctx context.Context, app *unstructured.Unstructured) (resour
 	}
 	release := releaseOf(app)
 	objects, err := a.Charts(release)
-	if err != nil {
-		return nil, "", err
+	if err != nil { // what was deployed before is as healthy as it was
+		health, _, _ = unstructured.NestedString(app.Object, "status", "health", "status")
+		return nil, health, err
 	}
 	if err := a.begin(ctx, app); err != nil {
 		return nil, "", err
@@ -293,12 +295,13 @@ func (a *Argo) finalize(ctx context.Context, app *unstructured.Unstructured) err
 // report sync and health.
 func (a *Argo) report(ctx context.Context, app *unstructured.Unstructured, resources []any, health string, problem error) error {
 	before := app.DeepCopy()
-	status := map[string]any{"sync": map[string]any{"status": "Unknown"}, "health": map[string]any{"status": "Unknown"}}
+	status := map[string]any{
+		"sync": map[string]any{"status": "Unknown"}, "health": map[string]any{"status": cmp.Or(health, "Unknown")},
+	}
 	if problem != nil {
 		status["conditions"] = []any{map[string]any{"type": "ComparisonError", "message": problem.Error()}}
 		status["resources"], _, _ = unstructured.NestedSlice(before.Object, "status", "resources")
 	} else {
-		status["health"] = map[string]any{"status": health}
 		status["resources"] = resources
 	}
 	if operation, begun, _ := unstructured.NestedMap(app.Object, "status", "operationState"); begun {
