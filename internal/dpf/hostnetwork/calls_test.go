@@ -2,6 +2,7 @@ package hostnetwork_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -39,4 +40,25 @@ func TestMove_asksTheAPIServerForTheJournalOnly(t *testing.T) {
 		over = result.Done
 	}
 	w.g.Expect(live).To(Equal(steps), "one list in each step")
+}
+
+// Hundreds of nodes may be begun at once. What a reconcile does has to fit into its time.
+func TestMove_takesSoManyStepsAtATime(t *testing.T) {
+	t.Parallel()
+	names, objects := workers, ocp()
+	for i := len(workers); i < 120; i++ {
+		names = append(names, fmt.Sprintf("ocp-worker-%d", i+100))
+		objects = append(objects, worker(names[i], true))
+	}
+	w := newWorld(t, objects...)
+	w.config = config(names...)
+	w.config.Spec.HostNetworkConfiguration.MaxUnavailable = 1000
+	most := int64(0)
+	for over := false; !over; {
+		before := w.writes.Load()
+		result, err := w.reconcile()
+		w.g.Expect(err).NotTo(HaveOccurred())
+		most, over = max(most, w.writes.Load()-before), result.Done
+	}
+	w.g.Expect(most).To(BeEquivalentTo(100))
 }

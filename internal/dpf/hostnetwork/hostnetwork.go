@@ -26,6 +26,8 @@ const (
 	// poll is when what is waited for is looked at again, if no watch says earlier that it has changed.
 	poll       = 10 * time.Second
 	maxMessage = 512 // of a node's status
+	// atOnce are taken in one reconcile: each is a call, and all have to fit into its time.
+	atOnce = 100
 )
 
 // Move is how the network is moved. All fields are required.
@@ -74,6 +76,7 @@ func (m Move) Reconcile(ctx context.Context, config *operatorv1.DPFOperatorConfi
 	}
 	state := o.journal.State()
 	decision := Decide(o.Facts, state)
+	decision.Steps = decision.Steps[:min(len(decision.Steps), atOnce)]
 	reports := Reports(state)
 	err = m.apply(ctx, o, decision.Steps)
 	result := Result{Reports: reports, Done: decision.Done, RequeueAfter: poll}
