@@ -133,14 +133,14 @@ func TestReconcile_writesOfTheStatusOfManyNodesWhatHasChanged(t *testing.T) {
 			Message: "it waits for its turn"})
 	}
 	bytes := 0
-	f.Reconciler.Client = interceptor.NewClient(f.WithWatch, interceptor.Funcs{SubResourcePatch: func(
+	f.Client = interceptor.NewClient(f.WithWatch, interceptor.Funcs{SubResourcePatch: func(
 		ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 		data, err := p.Data(o)
 		f.Expect(err).NotTo(HaveOccurred())
 		bytes = len(data)
 		return c.SubResource(sub).Patch(ctx, o, p, opts...)
 	}})
-	f.Reconciler.Network = all
+	f.Network = all
 	f.Expect(f.once()).To(Succeed())
 	f.Expect(bytes).To(BeNumerically(">", 150_000))
 	t.Logf("%d bytes for all", bytes)
