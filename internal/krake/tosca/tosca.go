@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -75,15 +76,13 @@ func parseWithin(text string, times int) (*Template, error) {
 	if err != nil {
 		return nil, err
 	}
+	mark := markOf(document.Content[0])
 	asOldYAML(document)
 	var top map[string]any
 	if err := document.Decode(&top); err != nil {
 		return nil, readable(err)
 	}
-	var mark Mark
 	if metadata, ok := top["metadata"].(map[string]any); ok {
-		mark.Owner, _ = metadata[OwnerKey].(string)
-		mark.Hash, _ = metadata[hashKey].(string)
 		delete(metadata, OwnerKey)
 		delete(metadata, hashKey)
 		if len(metadata) == 0 {
@@ -97,6 +96,47 @@ func newTemplate(text string, mark Mark, top map[string]any) *Template {
 	t := &Template{text: text, mark: mark, top: func() map[string]any { return top }}
 	t.outline = sync.OnceValue(t.outlined)
 	return t
+}
+
+// markOf a template. An owner such as 12e345678901 may be a number to the YAML package, and is written without quotes by the infrastructure
+// manager, to which it is a text: so texts count, whatever they mean.
+func markOf(top *yaml.Node) (m Mark) {
+	for field, value := range scalars(valueOf(top, "metadata")) {
+		switch field {
+		case OwnerKey:
+			m.Owner = value
+		case hashKey:
+			m.Hash = value
+		}
+	}
+	return m
+}
+
+// valueOf a key of a mapping; nil if there is none.
+func valueOf(mapping *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			if value := mapping.Content[i+1]; value.Kind != yaml.AliasNode {
+				return value
+			}
+			return mapping.Content[i+1].Alias
+		}
+	}
+	return nil
+}
+
+// scalars of a mapping, by their keys.
+func scalars(mapping *yaml.Node) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		if mapping == nil || mapping.Kind != yaml.MappingNode {
+			return
+		}
+		for i := 0; i+1 < len(mapping.Content); i += 2 {
+			if value := mapping.Content[i+1]; value.Kind == yaml.ScalarNode && !yield(mapping.Content[i].Value, value.Value) {
+				return
+			}
+		}
+	}
 }
 
 // Read a template that an infrastructure manager has. All that was merged into it, and how it is written there, may have made it larger
@@ -287,8 +327,11 @@ func (t *Template) marked(owner string, rewrite func(*yaml.Node)) (string, error
 		return "", errors.New("metadata must be a mapping")
 	}
 	metadata.Style = 0
-	child(metadata, OwnerKey).SetString(owner)
-	child(metadata, hashKey).SetString(t.Hash())
+	for _, field := range [][2]string{{OwnerKey, owner}, {hashKey, t.Hash()}} {
+		value := child(metadata, field[0])
+		value.SetString(field[1])
+		value.Style = yaml.DoubleQuotedStyle // it may look like a number
+	}
 	rewrite(document)
 	var text bytes.Buffer
 	encoder := yaml.NewEncoder(&text)

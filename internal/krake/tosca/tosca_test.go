@@ -267,7 +267,7 @@ func TestMark_isReadBackAndChangesNothing(t *testing.T) {
 	marked, err := parse(t, template).Marked("me")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	NewWithT(t).Expect(marked).To(And(
-		HavePrefix(template[:200]), ContainSubstring("\nmetadata:\n  bedplate_owner: me\n")), "the rest stays readable")
+		HavePrefix(template[:200]), ContainSubstring("\nmetadata:\n  bedplate_owner: \"me\"\n")), "the rest stays readable")
 }
 
 // A service that indents more, or writes each value in a line of its own, may have a longer text of what is allowed here.
@@ -330,6 +330,24 @@ func TestParse_ofATextThatIsKnownIsTheSame(t *testing.T) {
 	marked, err := again.Marked("you")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(parse(t, marked).Mark()).To(Equal(tosca.Mark{Owner: "you", Hash: first.Hash()}))
+}
+
+// Twelve hexadecimal digits may be a number to a YAML package. The infrastructure manager writes them without quotes: to its own they are none.
+func TestMarked_ofAnOwnerThatLooksLikeANumber(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	for _, owner := range []string{"12e345678901", "1e0000000005", "123456789012", "000000000017", "837a5e2e143a"} {
+		parsed := parse(t, template)
+		marked, err := parsed.Marked(owner)
+		g.Expect(err).NotTo(HaveOccurred(), owner)
+		want := tosca.Mark{Owner: owner, Hash: parsed.Hash()}
+		g.Expect(parse(t, marked).Mark()).To(Equal(want))
+		plain := strings.ReplaceAll(marked, `"`, "")
+		g.Expect(plain).To(ContainSubstring("bedplate_owner: " + owner + "\n"))
+		read, err := tosca.Read(plain)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(read.Mark()).To(Equal(want))
+	}
 }
 
 // What is done in each poll with a template of 20 KiB: nothing of it is parsed.
