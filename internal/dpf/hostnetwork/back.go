@@ -26,7 +26,8 @@ func (d *decision) back() {
 	}
 	for _, name := range names {
 		record := d.s.Nodes[name]
-		if record.Untouched() {
+		// One that is marked all the same was taken for restored by an old cache or an old journal, which has its originals still.
+		if node := d.f.Nodes[name]; record.Untouched() && (!node.marked() || node.UID != record.UID) {
 			continue
 		}
 		left++
