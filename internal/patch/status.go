@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"gomodules.xyz/jsonpatch/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -38,7 +39,11 @@ func Status(ctx context.Context, c client.Client, before, after client.Object) e
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	answer := after.DeepCopyObject().(client.Object)
-	if err := c.Status().Patch(ctx, answer, client.RawPatch(types.JSONPatchType, data)); client.IgnoreNotFound(err) != nil {
+	err = c.Status().Patch(ctx, answer, client.RawPatch(types.JSONPatchType, data))
+	if apierrors.IsInvalid(err) { // of an older object a place may be missing: All says whether that is a conflict
+		return All(ctx, c, before, after)
+	}
+	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patch the status of %s: %w", client.ObjectKeyFromObject(after), err)
 	}
 	after.SetResourceVersion(answer.GetResourceVersion())

@@ -74,3 +74,24 @@ func TestStatus_writesOfALongListWhatDiffers(t *testing.T) {
 	changed.ResourceVersion = pod.ResourceVersion
 	g.Expect(patch.Status(t.Context(), c, stale, changed)).To(Succeed(), "it is gone")
 }
+
+// A cache may not have the last own write yet: the same is taken away once more.
+func TestStatus_ofAnOlderObjectIsAConflict(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := testenv.Client(t)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t), Name: "p"}, Spec: corev1.PodSpec{
+		Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+	g.Expect(c.Create(t.Context(), pod)).To(Succeed())
+	before := pod.DeepCopy()
+	pod.Status.Conditions = []corev1.PodCondition{{Type: "a", Status: "True", Message: "it waits for its turn"}}
+	g.Expect(patch.Status(t.Context(), c, before, pod)).To(Succeed())
+	cached := pod.DeepCopy()
+	step := func() error {
+		now := cached.DeepCopy()
+		now.Status.Conditions[0].Message = ""
+		return patch.Status(t.Context(), c, cached, now)
+	}
+	g.Expect(step()).To(Succeed())
+	g.Expect(step()).To(MatchError(apierrors.IsConflict, "a conflict"))
+}
