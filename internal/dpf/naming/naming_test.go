@@ -24,3 +24,12 @@ func TestUnique_isBoundedAndTellsIdentitiesApart(t *testing.T) {
 	g.Expect(naming.Cut(long, 53)).To(Equal(strings.Repeat("a", 52)), "a name doesn't end with a hyphen")
 	g.Expect(naming.Cut("a", 53)).To(Equal("a"))
 }
+
+// Whoever chooses names may look for two whose hashes begin alike: these two were found in a minute, and differ after 40 bits alone.
+func TestUnique_holdsAgainstASearch(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	one, two := naming.Unique(naming.Label, "a", "tenant-405020"), naming.Unique(naming.Label, "a", "tenant-1242767")
+	g.Expect(one).NotTo(Equal(two))
+	g.Expect(one).To(MatchRegexp(`^a-[a-z2-7]{20}$`), "100 bits")
+}
