@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -57,7 +56,8 @@ func newCommand() (*cobra.Command, *flags) {
 	command.Flags().StringVar(&f.namespace, "argocd-namespace", operatorv1.Namespace,
 		"Namespace of Argo CD's Applications, projects and cluster Secrets.")
 	command.Flags().StringSliceVar(&f.sourceRepos, "source-repos", []string{"*"},
-		"Repositories that the charts of DPUServices may come from, but for the operator's own: patterns as in Argo CD's AppProjects.")
+		"Repositories that the charts of DPUServices may come from, but for the operator's own: patterns as in Argo CD's AppProjects, but for "+
+			"those with a !.")
 	f.egress.Add(command.Flags())
 	return command, f
 }
@@ -70,10 +70,8 @@ func (f *flags) read() (egress.Policy, error) {
 	if problems := validation.IsDNS1123Label(f.namespace); len(problems) > 0 {
 		return egress.Policy{}, fmt.Errorf("--argocd-namespace %q: %s", f.namespace, problems[0])
 	}
-	for _, repo := range f.sourceRepos {
-		if repo == "" || strings.ContainsAny(repo, " \t\n") {
-			return egress.Policy{}, fmt.Errorf("--source-repos %q: give patterns of URLs, with commas between them", repo)
-		}
+	if err := dpuservice.CheckRepos("source-repos", f.sourceRepos); err != nil {
+		return egress.Policy{}, err
 	}
 	return f.egress.Policy()
 }

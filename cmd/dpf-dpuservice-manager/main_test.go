@@ -10,13 +10,15 @@ import (
 func TestFlags_thatMakeNoSenseAreRefused(t *testing.T) {
 	t.Parallel()
 	for flag, says := range map[string]string{
-		"--controllers=all":         `--controllers "all": choose services or chains`,
-		"--argocd-namespace=a/b":    `--argocd-namespace "a/b"`,
-		"--source-repos=a,,b":       `--source-repos ""`,
-		"--source-repos=a b":        `--source-repos "a b"`,
-		"--allowed-endpoints=a b":   "--allowed-endpoints",
-		"--poll-interval=often":     "invalid argument",
-		"--insecure-endpoints=true": "unknown flag",
+		"--controllers=all":                     `--controllers "all": choose services or chains`,
+		"--argocd-namespace=a/b":                `--argocd-namespace "a/b"`,
+		"--source-repos=a,,b":                   `--source-repos ""`,
+		"--source-repos=a b":                    `--source-repos "a b"`,
+		"--source-repos=*,!oci://a":             `--source-repos "!oci://a": Argo CD would permit all other repositories`,
+		"--source-repos=oci://10.0.0.1:5000/**": `--source-repos "oci://10.0.0.1:5000/**": Argo CD can't parse it`,
+		"--allowed-endpoints=a b":               "--allowed-endpoints",
+		"--poll-interval=often":                 "invalid argument",
+		"--insecure-endpoints=true":             "unknown flag",
 	} {
 		command, f := newCommand()
 		err := command.ParseFlags([]string{flag})

@@ -14,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/bedplate/bedplate/internal/dpf/components"
+	"github.com/bedplate/bedplate/internal/dpf/dpuservice"
 	"github.com/bedplate/bedplate/internal/dpf/operator"
 	"github.com/bedplate/bedplate/internal/dpf/webhook"
 	"github.com/bedplate/bedplate/internal/egress"
@@ -65,7 +66,7 @@ func (f *flags) read() (c operator.Config, err error) {
 	if err := errors.Join(
 		flagcheck.That("image-registry", r.Registry, r.Registry != "" && !strings.HasSuffix(r.Registry, "/"), "such as "+components.DefaultRegistry),
 		flagcheck.That("chart-registry", r.Charts, isURL, "a URL such as "+components.DefaultCharts),
-		flagcheck.That("service-source-repos", r.SourceRepos, !strings.ContainsAny(r.SourceRepos, " \t\n"), "without blanks"),
+		checkRepos(r.SourceRepos),
 		flagcheck.That("components-version", r.Version, r.Version != "", "a version, such as v1.2.3"),
 	); err != nil {
 		return c, err
@@ -76,6 +77,14 @@ func (f *flags) read() (c operator.Config, err error) {
 }
 
 func run(ctx context.Context, options *manager.Options, config operator.Config) error {
+// checkRepos as the DPUService controller will, which doesn't start with what it doesn't understand.
+func checkRepos(patterns string) error {
+	if patterns == "" {
+		return nil
+	}
+	return dpuservice.CheckRepos("service-source-repos", strings.Split(patterns, ","))
+}
+
 	scheme := runtime.NewScheme()
 	if err := operator.AddToScheme(scheme); err != nil {
 		return fmt.Errorf("build the scheme: %w", err)

@@ -42,7 +42,8 @@ func TestFlags_thatMakeNoSenseAreRefused(t *testing.T) {
 		"--components-version=":   "components-version",
 		"--allowed-endpoints=a b": "allowed-endpoints",
 
-		"--service-source-repos=a, b": "service-source-repos",
+		"--service-source-repos=a, b":            "service-source-repos",
+		"--service-source-repos=https://a/**,!b": "Argo CD would permit all other repositories",
 	} {
 		_, err := read(flag)
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(says)), flag)

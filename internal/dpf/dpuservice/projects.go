@@ -84,18 +84,6 @@ func (c Config) appProject(namespace string, cluster types.NamespacedName, desti
 	return o
 }
 
-// sourceRepos as Argo CD compares them: it finds the registry of a chart by its URL without a scheme.
-func (c Config) sourceRepos() []any {
-	repos := []any{}
-	for _, pattern := range c.SourceRepos {
-		if registry, is := strings.CutPrefix(pattern, "oci://"); is {
-			repos = append(repos, registry)
-		}
-		repos = append(repos, pattern)
-	}
-	return repos
-}
-
 // admits says why a project of ours doesn't let the Applications of a namespace into a cluster; "" if it does.
 func (r *reconciler) admits(ctx context.Context, namespace string, cluster types.NamespacedName) (string, error) {
 	now, name := empty(ProjectKind), r.projectName(namespace, cluster)

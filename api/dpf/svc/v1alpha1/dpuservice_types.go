@@ -68,10 +68,12 @@ type HelmChart struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.chart) != has(self.path)",message="name either the chart in a repository of charts, or its path in a Git repository"
 type ChartSource struct {
-	// repoURL of the repository or the registry.
+	// repoURL of the repository or the registry: without a user, a query, and
+	// the segments . and .. in its path.
 	// +required
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:Pattern=`^(oci|https)://[^\s]+$`
+	// +kubebuilder:validation:Pattern=`^(oci|https)://[A-Za-z0-9.:\[\]-]+(/([A-Za-z0-9._~+=,-]|%[0-9A-Fa-f]{2})+)*/?$`
+	// +kubebuilder:validation:XValidation:rule=`!self.matches('(/|%2[Ff])([.]|%2[Ee]){1,2}(/|%2[Ff]|$)')`,message="the segments . and .. of a path lead out of what is permitted: leave them out"
 	RepoURL string `json:"repoURL,omitempty"`
 
 	// path of the chart in a Git repository.
@@ -84,6 +86,7 @@ type ChartSource struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`
 	Chart string `json:"chart,omitempty"`
 
 	// version of the chart, or the Git revision.
