@@ -78,6 +78,9 @@ func (r *reconciler) deploy(ctx context.Context, service *svcv1.DPUService) erro
 		status.Set(service, svcv1.ApplicationPrereqsReconciledCondition, svcv1.ReasonError, err.Error())
 		return err
 	}
+	if err := r.confine(ctx, service); err != nil {
+		return err
+	}
 	if len(problems) > 0 { // without its interfaces the service would run, and do nothing
 		status.Set(service, svcv1.ApplicationsReconciledCondition, svcv1.ReasonPending, "the interfaces of the service are missing")
 		status.Set(service, svcv1.ApplicationsReadyCondition, svcv1.ReasonPending, "the interfaces of the service are missing")

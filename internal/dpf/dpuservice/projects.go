@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/naming"
 )
 
@@ -82,6 +83,32 @@ func (c Config) appProject(namespace string, cluster types.NamespacedName, desti
 	o.SetName(c.projectName(namespace, cluster))
 	o.SetLabels(map[string]string{managedLabel: managed})
 	return o
+}
+
+// confine the Applications that a service has to their project, also if they can't be written as the spec says: a user makes it so by an
+// interface that doesn't exist, and an earlier release has put them into a project that permits everything.
+func (r *reconciler) confine(ctx context.Context, service *svcv1.DPUService) error {
+	all, err := r.applications(ctx, r.cached, service)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for i := range all {
+		a := all[i].DeepCopy()
+		cluster := types.NamespacedName{}
+		if service.Spec.DeployInCluster {
+			cluster = host
+		}
+		project := r.projectName(service.Namespace, cluster)
+		if now, _, _ := unstructured.NestedString(a.Object, "spec", "project"); now == project || a.GetDeletionTimestamp() != nil {
+			continue
+		}
+		problems = append(problems, r.change(ctx, a, func() {
+			a.Object["spec"].(map[string]any)["project"] = project
+			unstructured.RemoveNestedField(a.Object, "spec", "syncPolicy", "syncOptions") // CreateNamespace isn't permitted there
+		}))
+	}
+	return joined(problems)
 }
 
 // admits says why a project of ours doesn't let the Applications of a namespace into a cluster; "" if it does.

@@ -138,6 +138,14 @@ func TestService_ofAnEarlierReleaseMovesToItsProject(t *testing.T) {
 	f.Eventually(project).Should(Equal(now))
 	f.Eventually(f.ready(s)).Should(Equal("True"))
 
+	// Its user can't keep it there.
+	f.change(s, func() { s.Spec.ServiceID, s.Spec.Interfaces = "s", []string{"missing"} })
+	f.Eventually(f.ready(s)).Should(ContainSubstring("DPUServiceInterface missing"))
+	earlier()
+	f.Eventually(project).Should(Equal(now))
+	f.change(s, func() { s.Spec.ServiceID, s.Spec.Interfaces = "", nil })
+	f.Eventually(f.ready(s)).Should(Equal("True"))
+
 	// One that is paused stays where it is, and is deleted from there: Argo CD deletes only what a project permits.
 	f.change(s, func() { s.Spec.Paused = true })
 	f.Eventually(f.ready(s)).Should(ContainSubstring("paused"))
