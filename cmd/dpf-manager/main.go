@@ -53,9 +53,10 @@ func newCommand() (*cobra.Command, *flags) {
 	command.Flags().StringVar(&f.release.Charts, "chart-registry", components.DefaultCharts,
 		"Where the charts of the components on DPU clusters are: oci:// or https://.")
 	command.Flags().StringVar(&f.release.Version, "components-version", components.Version(), "Version of these images and charts.")
-	command.Flags().StringVar(&f.release.SourceRepos, "service-source-repos", "",
-		"Repositories that the charts of users' DPUServices may come from: patterns as in Argo CD's AppProjects, with commas between them. "+
-			"Without it they may come from anywhere.")
+	command.Flags().StringVar(&f.release.SourceRepos, "service-source-repos", os.Getenv(components.SourceReposVariable),
+		"Repositories that the charts of users' DPUServices may come from: patterns as in Argo CD's AppProjects, but for those with "+
+			"a !, with commas between them. Without it those of the environment variable "+
+			components.SourceReposVariable+", or anywhere.")
 	return command, f
 }
 
@@ -76,7 +77,6 @@ func (f *flags) read() (c operator.Config, err error) {
 	return c, err
 }
 
-func run(ctx context.Context, options *manager.Options, config operator.Config) error {
 // checkRepos as the DPUService controller will, which doesn't start with what it doesn't understand.
 func checkRepos(patterns string) error {
 	if patterns == "" {
@@ -85,6 +85,7 @@ func checkRepos(patterns string) error {
 	return dpuservice.CheckRepos("service-source-repos", strings.Split(patterns, ","))
 }
 
+func run(ctx context.Context, options *manager.Options, config operator.Config) error {
 	scheme := runtime.NewScheme()
 	if err := operator.AddToScheme(scheme); err != nil {
 		return fmt.Errorf("build the scheme: %w", err)

@@ -32,6 +32,21 @@ func TestFlags_areRead(t *testing.T) {
 	g.Expect(all.Egress.Loopback).To(BeTrue())
 }
 
+// A Subscription of OLM's can set the environment, and no flag.
+func TestFlags_sourceReposAreReadOfTheEnvironment(t *testing.T) {
+	g := NewWithT(t)
+	t.Setenv("SERVICE_SOURCE_REPOS", "oci://a/**")
+	config, err := read()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(config.Release.SourceRepos).To(Equal("oci://a/**"))
+	config, err = read("--service-source-repos=https://b")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(config.Release.SourceRepos).To(Equal("https://b"))
+	t.Setenv("SERVICE_SOURCE_REPOS", "!oci://a/**")
+	_, err = read()
+	g.Expect(err).To(MatchError(ContainSubstring("Argo CD would permit all other repositories")))
+}
+
 // A manager that misunderstands its flags doesn't start.
 func TestFlags_thatMakeNoSenseAreRefused(t *testing.T) {
 	t.Parallel()

@@ -101,6 +101,9 @@ const (
 	unreleased      = "latest"
 )
 
+// SourceReposVariable of the operator's environment has the default of SourceRepos: a Subscription of OLM's can set it, but no flag.
+const SourceReposVariable = "SERVICE_SOURCE_REPOS"
+
 var released = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 
 // Version of images and charts that belong to this program. A build that is no release has the newest images.

@@ -28,6 +28,11 @@ func release(ctx context.Context, c client.Reader) (components.Release, error) {
 		return r, fmt.Errorf("read the flags of the operator: %w", err)
 	}
 	for _, container := range operator.Spec.Template.Spec.Containers {
+		for _, variable := range container.Env {
+			if variable.Name == components.SourceReposVariable {
+				r.SourceRepos = variable.Value
+			}
+		}
 		for _, arg := range container.Args {
 			for flag, field := range map[string]*string{
 				"--image-registry=": &r.Registry, "--chart-registry=": &r.Charts, "--components-version=": &r.Version,

@@ -26,4 +26,12 @@ func TestRelease_isThatOfTheOperator(t *testing.T) {
 	g.Expect(release(t.Context(), fake.NewClientBuilder().WithObjects(operator).Build())).To(Equal(components.Release{
 		Registry: "registry.example.com:5000/metal", Charts: components.DefaultCharts, Version: "v0.1.0",
 		SourceRepos: "oci://example.com/**"}))
+
+	manager := &operator.Spec.Template.Spec.Containers[0]
+	manager.Env = []corev1.EnvVar{{Name: components.SourceReposVariable, Value: "https://example.com/**"}}
+	g.Expect(release(t.Context(), fake.NewClientBuilder().WithObjects(operator).Build())).
+		To(HaveField("SourceRepos", "oci://example.com/**"), "as the operator, which has both")
+	manager.Args = nil
+	g.Expect(release(t.Context(), fake.NewClientBuilder().WithObjects(operator).Build())).
+		To(HaveField("SourceRepos", "https://example.com/**"), "a Subscription of OLM's can set this alone")
 }
