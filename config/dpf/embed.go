@@ -13,7 +13,7 @@ var CRDs embed.FS
 //go:embed rbac/*role*.yaml rbac/service_account.yaml
 var RBAC embed.FS
 
-// Admission has the policies: there is one DPFOperatorConfig, and no interface goes that is in use.
+// Admission has the policies: there is one DPFOperatorConfig, no interface goes that is in use, and services are in allowed namespaces.
 //
 //go:embed admission/*_policy.yaml
 var Admission embed.FS

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
@@ -95,6 +96,8 @@ func (d dpfLab) hasChains() {
 	d.t.Helper()
 	dpus := clientOfFile(d.t, d.g, filepath.Join(d.dir, "dpus.kubeconfig"))
 	name := metav1.ObjectMeta{Namespace: "default", Name: "uplink"}
+	allowed := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"dpf.nvidia.com/dpuservices":"allowed"}}}`))
+	d.g.Expect(d.management.Patch(d.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, allowed)).To(Succeed())
 	uplink := &svcv1.DPUServiceInterface{ObjectMeta: name}
 	uplink.Spec.Template.Spec.Template.Spec = svcv1.ServiceInterfaceSpec{
 		InterfaceType: "physical", Physical: &svcv1.Physical{InterfaceName: "p0"}}
