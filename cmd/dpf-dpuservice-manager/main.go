@@ -54,7 +54,7 @@ func newCommand() (*cobra.Command, *flags) {
 	command.Flags().StringVar(&f.controllers, "controllers", "",
 		`Which controllers run: "services", with pull secrets, or "chains", with interfaces and pools. Without it all do.`)
 	command.Flags().StringVar(&f.namespace, "argocd-namespace", operatorv1.Namespace,
-		"Namespace of Argo CD's Applications, projects and cluster Secrets.")
+		"Namespace of Argo CD's Applications, projects and cluster Secrets. The manager's rights are for the default.")
 	command.Flags().StringSliceVar(&f.sourceRepos, "source-repos", []string{"*"},
 		"Repositories that the charts of DPUServices may come from, but for the operator's own: patterns as in Argo CD's AppProjects, but for "+
 			"those with a !.")
@@ -88,6 +88,9 @@ func (f *flags) run(ctx context.Context, options *manager.Options) error {
 	}
 	if f.controllers == chains {
 		options.Name = chainsName
+	}
+	if f.controllers != chains {
+		options.Cached = dpuservice.Cached(f.namespace)
 	}
 	mgr, err := options.New(scheme)
 	if err != nil {

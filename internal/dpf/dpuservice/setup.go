@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -28,7 +29,7 @@ import (
 // +kubebuilder:rbac:groups=svc.dpu.nvidia.com,resources=dpuservices,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=svc.dpu.nvidia.com,resources=dpuservices/status,verbs=patch
 // +kubebuilder:rbac:groups=svc.dpu.nvidia.com,resources=dpuserviceinterfaces,verbs=get;list;watch;patch
-// +kubebuilder:rbac:groups=argoproj.io,resources=applications;appprojects,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=argoproj.io,resources=applications;appprojects,verbs=get;list;watch;create;patch;delete,namespace=dpf-operator-system
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=create;update;delete,namespace=dpf-operator-system
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;patch,resourceNames=dpf-pull-secret-copies,namespace=dpf-operator-system
@@ -46,6 +47,12 @@ type Config struct {
 	Clusters *dpucluster.Clusters
 	// Poll is how often something is looked at that waits, and of which no event may come.
 	Poll time.Duration
+}
+
+// Cached is what is kept in memory of Argo CD's objects: those of its namespace, which the rights are for.
+func Cached(namespace string) map[client.Object]cache.ByObject {
+	in := cache.ByObject{Namespaces: map[string]cache.Config{namespace: {}}}
+	return map[client.Object]cache.ByObject{empty(ApplicationKind): in, empty(ProjectKind): in}
 }
 
 // Setup registers the controllers.
