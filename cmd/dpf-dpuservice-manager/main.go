@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -34,7 +33,6 @@ const (
 // flags are those that only this manager has.
 type flags struct {
 	controllers string
-	namespace   string
 	sourceRepos []string
 	egress      egress.Flags
 }
@@ -53,8 +51,6 @@ func newCommand() (*cobra.Command, *flags) {
 		"Services on DPUs: their Applications, chains, interfaces and pools of addresses", f.run)
 	command.Flags().StringVar(&f.controllers, "controllers", "",
 		`Which controllers run: "services", with pull secrets, or "chains", with interfaces and pools. Without it all do.`)
-	command.Flags().StringVar(&f.namespace, "argocd-namespace", operatorv1.Namespace,
-		"Namespace of Argo CD's Applications, projects and cluster Secrets. The manager's rights are for the default.")
 	command.Flags().StringSliceVar(&f.sourceRepos, "source-repos", []string{"*"},
 		"Repositories that the charts of DPUServices may come from, but for the operator's own: patterns as in Argo CD's AppProjects, but for "+
 			"those with a !.")
@@ -66,9 +62,6 @@ func newCommand() (*cobra.Command, *flags) {
 func (f *flags) read() (egress.Policy, error) {
 	if f.controllers != "" && f.controllers != services && f.controllers != chains {
 		return egress.Policy{}, fmt.Errorf("--controllers %q: choose %s or %s", f.controllers, services, chains)
-	}
-	if problems := validation.IsDNS1123Label(f.namespace); len(problems) > 0 {
-		return egress.Policy{}, fmt.Errorf("--argocd-namespace %q: %s", f.namespace, problems[0])
 	}
 	if err := dpuservice.CheckRepos("source-repos", f.sourceRepos); err != nil {
 		return egress.Policy{}, err
@@ -90,7 +83,7 @@ func (f *flags) run(ctx context.Context, options *manager.Options) error {
 		options.Name = chainsName
 	}
 	if f.controllers != chains {
-		options.Cached = dpuservice.Cached(f.namespace)
+		options.Cached = dpuservice.Cached(operatorv1.Namespace)
 	}
 	mgr, err := options.New(scheme)
 	if err != nil {
@@ -113,7 +106,7 @@ func (f *flags) setup(mgr ctrl.Manager, scheme *runtime.Scheme, policy egress.Po
 	}
 	if f.controllers != chains {
 		config := dpuservice.Config{
-			Namespace: f.namespace, System: operatorv1.Namespace, SourceRepos: f.sourceRepos, Clusters: clusters, Poll: options.Poll,
+			Namespace: operatorv1.Namespace, System: operatorv1.Namespace, SourceRepos: f.sourceRepos, Clusters: clusters, Poll: options.Poll,
 		}
 		if err := dpuservice.Setup(mgr, config, options.Controller()); err != nil {
 			return err

@@ -11,7 +11,6 @@ func TestFlags_thatMakeNoSenseAreRefused(t *testing.T) {
 	t.Parallel()
 	for flag, says := range map[string]string{
 		"--controllers=all":                     `--controllers "all": choose services or chains`,
-		"--argocd-namespace=a/b":                `--argocd-namespace "a/b"`,
 		"--source-repos=a,,b":                   `--source-repos ""`,
 		"--source-repos=a b":                    `--source-repos "a b"`,
 		"--source-repos=*,!oci://a":             `--source-repos "!oci://a": Argo CD would permit all other repositories`,

@@ -28,7 +28,7 @@ package operator
 // What the prerequisites are looked for by.
 //
 // +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets,verbs=list
-// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get,resourceNames=argocd-cmd-params-cm;cluster-config-v1
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get,resourceNames=cluster-config-v1
 // +kubebuilder:rbac:groups="",resources=persistentvolumes,verbs=get;list
 // +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=list
 // +kubebuilder:rbac:groups=kamaji.clastix.io,resources=tenantcontrolplanes,verbs=list

@@ -28,7 +28,11 @@ type step struct {
 	row, says string
 }
 
-const namespace = operatorv1.Namespace
+const (
+	namespace = operatorv1.Namespace
+	noArgoCD  = "there is no Deployment with app.kubernetes.io/component=repo-server,app.kubernetes.io/part-of=argocd in dpf-operator-system, " +
+		"there is no Deployment with app.kubernetes.io/component=application-controller,app.kubernetes.io/part-of=argocd in dpf-operator-system"
+)
 
 var administrator = []step{
 	{"a ClusterVersion", both(kind("config.openshift.io/v1", "ClusterVersion"), object(`
@@ -71,13 +75,9 @@ networking:
 	{"a host without an entry", nothing, "an entry for each host", "node ocp-worker-3 has no entry"},
 	{"it is gone", remove(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "ocp-worker-3"}}), "an entry for each host", ""},
 
-	{"Argo CD's kinds", both(kind("argoproj.io/v1alpha1", "Application"), kind("argoproj.io/v1alpha1", "AppProject")), "Argo CD",
-		"there is no Deployment with app.kubernetes.io/component=repo-server,app.kubernetes.io/part-of=argocd, " +
-			"there is no Deployment with app.kubernetes.io/component=application-controller,app.kubernetes.io/part-of=argocd"},
-	{"Argo CD", both(deployment("argocd", "repo", map[string]string{"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/component": "repo-server"}),
-		statefulSet("argocd", "controller")), "Argo CD", ""},
-	{"Argo CD elsewhere", nothing, "Argo CD's namespace", "Argo CD in the namespace argocd doesn't see dpf-operator-system"},
-	{"Argo CD's namespaces", configMap("argocd", "argocd-cmd-params-cm", "application.namespaces", "a, dpf-operator-system"), "Argo CD's namespace", ""},
+	{"Argo CD's kinds", both(kind("argoproj.io/v1alpha1", "Application"), kind("argoproj.io/v1alpha1", "AppProject")), "Argo CD", noArgoCD},
+	{"Argo CD elsewhere", argoCD("argocd"), "Argo CD", noArgoCD},
+	{"Argo CD", argoCD(namespace), "Argo CD", ""},
 
 	{"Kamaji's kind", kind("kamaji.clastix.io/v1alpha1", "TenantControlPlane"), "Kamaji", "there is no Deployment with app.kubernetes.io/name=kamaji"},
 	{"Kamaji", deployment("kamaji-system", "kamaji", map[string]string{"app.kubernetes.io/name": "kamaji"}), "Kamaji", ""},
@@ -204,6 +204,11 @@ func deployment(namespace, name string, labels map[string]string) func(*testing.
 		d.Status = appsv1.DeploymentStatus{Replicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
 		NewWithT(t).Expect(c.Status().Update(t.Context(), d)).To(Succeed())
 	}
+}
+
+func argoCD(namespace string) func(*testing.T, client.Client) {
+	return both(statefulSet(namespace, "controller"), deployment(namespace, "repo", map[string]string{
+		"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/component": "repo-server"}))
 }
 
 func statefulSet(namespace, name string) func(*testing.T, client.Client) {

@@ -18,7 +18,7 @@ func kamaji(ctx context.Context, l *look) ([]string, error) {
 	return all(
 		func() ([]string, error) { return l.missing(tenantControlPlane) },
 		func() ([]string, error) {
-			return l.workload(ctx, client.MatchingLabels{"app.kubernetes.io/name": "kamaji"}, false)
+			return l.workload(ctx, "", client.MatchingLabels{"app.kubernetes.io/name": "kamaji"}, false)
 		},
 	)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -81,11 +80,11 @@ func kinds(all ...schema.GroupVersionKind) func(context.Context, *look) ([]strin
 	return func(_ context.Context, l *look) ([]string, error) { return l.missing(all...) }
 }
 
-// workload with these labels has an available replica: a Deployment, or where named a StatefulSet.
-func (l *look) workload(ctx context.Context, labels client.MatchingLabels, statefulSetToo bool) ([]string, error) {
-	found := ""
+// workload with these labels has an available replica: a Deployment, or where named a StatefulSet. It may be in any namespace, if that is "".
+func (l *look) workload(ctx context.Context, namespace string, labels client.MatchingLabels, statefulSetToo bool) ([]string, error) {
+	found, in := "", client.InNamespace(namespace)
 	deployments := &appsv1.DeploymentList{}
-	if err := l.List(ctx, deployments, labels, client.Limit(page)); err != nil {
+	if err := l.List(ctx, deployments, in, labels, client.Limit(page)); err != nil {
 		return nil, fmt.Errorf("list Deployments: %w", err)
 	}
 	for _, d := range deployments.Items {
@@ -96,7 +95,7 @@ func (l *look) workload(ctx context.Context, labels client.MatchingLabels, state
 	}
 	if statefulSetToo {
 		sets := &appsv1.StatefulSetList{}
-		if err := l.List(ctx, sets, labels, client.Limit(page)); err != nil {
+		if err := l.List(ctx, sets, in, labels, client.Limit(page)); err != nil {
 			return nil, fmt.Errorf("list StatefulSets: %w", err)
 		}
 		for _, s := range sets.Items {
@@ -106,7 +105,10 @@ func (l *look) workload(ctx context.Context, labels client.MatchingLabels, state
 			found = "StatefulSet " + client.ObjectKeyFromObject(&s).String()
 		}
 	}
-	if found == "" {
+	switch {
+	case found == "" && namespace != "":
+		return []string{fmt.Sprintf("there is no Deployment with %s in %s", selector(labels), namespace)}, nil
+	case found == "":
 		return []string{fmt.Sprintf("there is no Deployment with %s", selector(labels))}, nil
 	}
 	return []string{found + " has no available replica"}, nil
@@ -132,41 +134,20 @@ func argoCDPart(component string) client.MatchingLabels {
 	return client.MatchingLabels{"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/component": component}
 }
 
+// argoCD reads AppProjects and cluster Secrets in its own namespace only, which therefore has to be the operator's.
 func argoCD(ctx context.Context, l *look) ([]string, error) {
 	group := schema.GroupVersion{Group: "argoproj.io", Version: "v1alpha1"}
 	return all(
 		func() ([]string, error) {
 			return l.missing(group.WithKind("Application"), group.WithKind("AppProject"))
 		},
-		func() ([]string, error) { return l.workload(ctx, argoCDPart("repo-server"), false) },
-		func() ([]string, error) { return l.workload(ctx, argoCDPart("application-controller"), true) },
+		func() ([]string, error) {
+			return l.workload(ctx, operatorv1.Namespace, argoCDPart("repo-server"), false)
+		},
+		func() ([]string, error) {
+			return l.workload(ctx, operatorv1.Namespace, argoCDPart("application-controller"), true)
+		},
 	)
-}
-
-func argoCDNamespace(ctx context.Context, l *look) (problems []string, _ error) {
-	for _, kind := range []string{"Deployment", "StatefulSet"} {
-		controllers := metadata(appsv1.SchemeGroupVersion.WithKind(kind))
-		if err := l.List(ctx, controllers, argoCDPart("application-controller"), client.Limit(page)); err != nil {
-			return nil, fmt.Errorf("list Argo CD's controllers: %w", err)
-		}
-		for _, c := range controllers.Items {
-			if c.Namespace == operatorv1.Namespace {
-				return nil, nil
-			}
-			params := &corev1.ConfigMap{}
-			err := l.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: "argocd-cmd-params-cm"}, params)
-			if client.IgnoreNotFound(err) != nil {
-				return nil, fmt.Errorf("read the parameters of Argo CD: %w", err)
-			}
-			for namespace := range strings.SplitSeq(params.Data["application.namespaces"], ",") {
-				if strings.TrimSpace(namespace) == operatorv1.Namespace {
-					return nil, nil
-				}
-			}
-			problems = append(problems, fmt.Sprintf("Argo CD in the namespace %s doesn't see %s", c.Namespace, operatorv1.Namespace))
-		}
-	}
-	return problems, nil
 }
 
 func certManager(ctx context.Context, l *look) ([]string, error) {
@@ -175,7 +156,7 @@ func certManager(ctx context.Context, l *look) ([]string, error) {
 			return l.missing(schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"})
 		},
 		func() ([]string, error) {
-			return l.workload(ctx, client.MatchingLabels{
+			return l.workload(ctx, "", client.MatchingLabels{
 				"app.kubernetes.io/name": "cert-manager", "app.kubernetes.io/component": "controller"}, false)
 		},
 	)

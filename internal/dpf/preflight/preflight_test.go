@@ -65,7 +65,7 @@ func TestRun_namesAllThatIsMissingUntilItIsThere(t *testing.T) {
 	var want []string
 	for _, p := range preflight.Table {
 		switch p.Name {
-		case "clean OCP cluster", "separate ranges", "connection of the TenantControlPlane", "Argo CD's namespace", "an entry for each host",
+		case "clean OCP cluster", "separate ranges", "connection of the TenantControlPlane", "an entry for each host",
 			"a DPU in each host": // about what isn't there
 		default:
 			want = append(want, p.Name)
