@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -32,7 +35,7 @@ func (m Move) applyToNode(ctx context.Context, o *observation, step Step) error 
 	record := o.journal.State().Nodes[step.Node]
 	switch step.Action {
 	case Begin:
-		return o.journal.PutNode(ctx, step.Node, newRecord(o.Facts, o.journal.State(), step.Node))
+		return m.begin(ctx, o, step.Node)
 	case Enter:
 		record.Phase, record.Since, record.Message = step.Phase, metav1.NewTime(o.Now), step.Message
 		return o.journal.PutNode(ctx, step.Node, record)
@@ -43,6 +46,40 @@ func (m Move) applyToNode(ctx context.Context, o *observation, step Step) error 
 	edited := node.DeepCopy()
 	editNode(edited, step.Action, record.ChassisID)
 	return m.patch(ctx, node, edited)
+}
+
+// begin a node: its original is recorded as the API server has it, not as a cache had it.
+func (m Move) begin(ctx context.Context, o *observation, name string) error {
+	node, err := get(ctx, m.Uncached, &corev1.Node{}, "", name)
+	if err != nil {
+		return err
+	}
+	if node == nil || node.UID != o.Nodes[name].UID || factsOf(node).marked() {
+		return changed("nodes", name, errors.New("it has changed since it was looked at"))
+	}
+	record := newRecord(o.Facts, o.journal.State(), name)
+	record.ChassisID = factsOf(node).ChassisID
+	return o.journal.PutNode(ctx, name, record)
+}
+
+// changed is a conflict: the step is decided once more.
+func changed(resource, name string, err error) error {
+	return apierrors.NewConflict(schema.GroupResource{Resource: resource}, name, err)
+}
+
+// create an object. One that exists wasn't seen: the cache lags, or another client was first.
+func (m Move) create(ctx context.Context, resource string, object client.Object) error {
+	err := m.Client.Create(ctx, object)
+	if apierrors.IsAlreadyExists(err) {
+		return changed(resource, object.GetName(), err)
+	}
+	return err
+}
+
+// delete an object, if it hasn't changed since it was read.
+func (m Move) delete(ctx context.Context, object client.Object) error {
+	uid, version := object.GetUID(), object.GetResourceVersion()
+	return client.IgnoreNotFound(m.Client.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version}))
 }
 
 // patch what differs, if nothing else has changed since it was read.
@@ -88,8 +125,7 @@ func (m Move) change(ctx context.Context, o *observation, action Action) error {
 		if o.webhook == nil {
 			return nil
 		}
-		return client.IgnoreNotFound(m.Client.Delete(ctx, o.webhook,
-			client.Preconditions{UID: &o.webhook.UID, ResourceVersion: &o.webhook.ResourceVersion}))
+		return m.delete(ctx, o.webhook)
 	case KeepAway:
 		edited := o.daemonSet.DeepCopy()
 		edited.Spec.Template.Spec.Affinity = keepAway(o.Affinity)
@@ -113,7 +149,7 @@ func (m Move) change(ctx context.Context, o *observation, action Action) error {
 			webhook := state.Webhook.Configuration.DeepCopy()
 			webhook.UID, webhook.ResourceVersion, webhook.Generation = "", "", 0
 			webhook.ManagedFields, webhook.CreationTimestamp = nil, metav1.Time{}
-			return m.Client.Create(ctx, webhook)
+			return m.create(ctx, "validatingwebhookconfigurations", webhook)
 		}
 	case StartOperator:
 		if scale, _ := replicasBack(o.Operator, state); scale {
@@ -146,7 +182,7 @@ func (m Move) writeCopies(ctx context.Context, o *observation) error {
 	for _, wanted := range o.wanted {
 		existing := o.copyOf(wanted)
 		if existing == nil {
-			if err := m.Client.Create(ctx, wanted); err != nil {
+			if err := m.create(ctx, "copies", wanted); err != nil {
 				return err
 			}
 			continue
@@ -173,8 +209,7 @@ func (m Move) deleteCopies(ctx context.Context, o *observation) error {
 		if !isOurs(existing) {
 			continue
 		}
-		uid := existing.GetUID()
-		if err := m.Client.Delete(ctx, existing, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+		if err := m.delete(ctx, existing); err != nil {
 			return err
 		}
 	}

@@ -34,7 +34,7 @@ const (
 type Move struct {
 	// Client of the host cluster. It may read a cache: what it writes is under optimistic locks.
 	Client client.Client
-	// Uncached reads the journal: a cache may not.
+	// Uncached reads the journal, and what is to be recorded in it: a cache may not.
 	Uncached client.Reader
 	// DPUSide says whether the Pod of the DPU CNI provisioner on a host's DPU is ready.
 	DPUSide func(context.Context, operatorv1.Host) (Readiness, error)
@@ -105,10 +105,10 @@ func (m Move) Plan(ctx context.Context, config *operatorv1.DPFOperatorConfig) (s
 	return steps, problem, nil
 }
 
-// Left is what the journal says isn't as it was before: a configuration that is abandoned leaves it so. It may be of a moment ago: nothing
-// is written by it.
+// Left is what the journal says isn't as it was before: a configuration that is abandoned leaves it so. Without anything left the
+// components of the network go, and another move waits for its prerequisites: a cache may not say that.
 func (m Move) Left(ctx context.Context) (left []string, err error) {
-	j, err := journal.Load(ctx, m.Client, m.Client, ovnNamespace)
+	j, err := journal.Load(ctx, m.Uncached, m.Client, ovnNamespace)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package hostnetwork
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -77,7 +78,7 @@ func (m Move) observe(ctx context.Context, config *operatorv1.DPFOperatorConfig,
 		o.Marked, err = m.marked(ctx)
 		return o, err
 	}
-	for _, look := range []func(context.Context) error{o.lookAtObjects(m.Client), o.lookAtNodes(m)} {
+	for _, look := range []func(context.Context) error{o.lookAtObjects(m.reader(o.Want, j.State())), o.lookAtNodes(m)} {
 		if err := look(ctx); err != nil {
 			return nil, err
 		}
@@ -91,6 +92,18 @@ func (m Move) observe(ctx context.Context, config *operatorv1.DPFOperatorConfig,
 		o.planCopies(config)
 	}
 	return o, nil
+}
+
+// reader of what exists once. A cache may lag: by it, a state after a change would be recorded as the original, and an original that isn't
+// back would be taken for restored. So it is used only between these: once all originals are in the journal, until all nodes are back.
+func (m Move) reader(want bool, s journal.State) client.Reader {
+	recorded := s.Cluster.Override != nil && s.Cluster.Operator != nil && s.Cluster.Webhook != nil && s.Cluster.DaemonSet != nil
+	back := !want || returning(s.Cluster)
+	moved := slices.ContainsFunc(slices.Collect(maps.Values(s.Nodes)), func(n journal.Node) bool { return !n.Untouched() })
+	if !back && recorded || back && moved {
+		return m.Client
+	}
+	return m.Uncached
 }
 
 // marked says whether the cluster is changed although the journal knows nothing of it. A cache may still have what was taken back.
