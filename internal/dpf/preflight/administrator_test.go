@@ -54,6 +54,8 @@ status: {conditions: [{type: Available, status: "True"}]}`), "clean OCP cluster"
 	{"another ovnkube-node", both(daemonSet("other"), configMap("openshift-ovn-kubernetes", "ovnkube-config", "", ""),
 		configMap("openshift-ovn-kubernetes", "ovnkube-script-lib", "ovnkube-lib.sh", "true")), "ovn-kubernetes",
 		"DaemonSet openshift-ovn-kubernetes/ovnkube-node has no container ovnkube-controller, ConfigMap openshift-ovn-kubernetes/ovnkube-config has no ovnkube.conf"},
+	{"ovnkube-node of an older release", daemonSet("ovnkube-node"), "ovn-kubernetes",
+		"DaemonSet openshift-ovn-kubernetes/ovnkube-node has no container ovnkube-controller, ConfigMap openshift-ovn-kubernetes/ovnkube-config has no ovnkube.conf"},
 	{"ovn-kubernetes", both(daemonSet("ovnkube-controller"), configMap("openshift-ovn-kubernetes", "ovnkube-config", "ovnkube.conf", "[default]")),
 		"ovn-kubernetes", ""},
 

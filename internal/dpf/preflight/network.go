@@ -53,8 +53,8 @@ func ovnKubernetes(ctx context.Context, l *look) ([]string, error) {
 		func() ([]string, error) {
 			set := &appsv1.DaemonSet{}
 			problems, err := l.exists(ctx, "DaemonSet", ovnkubeNode, set)
-			known := func(c corev1.Container) bool { return c.Name == "ovnkube-controller" || c.Name == "ovnkube-node" }
-			if err == nil && len(problems) == 0 && !slices.ContainsFunc(set.Spec.Template.Spec.Containers, known) {
+			edited := func(c corev1.Container) bool { return c.Name == "ovnkube-controller" } // in the copy for DPUs
+			if err == nil && len(problems) == 0 && !slices.ContainsFunc(set.Spec.Template.Spec.Containers, edited) {
 				problems = []string{fmt.Sprintf("DaemonSet %s has no container ovnkube-controller", ovnkubeNode)}
 			}
 			return problems, err

@@ -20,7 +20,7 @@ var Table = []Prerequisite{
 	{
 		Name: "ovn-kubernetes", Network: true, check: ovnKubernetes,
 		Detected: "Deployment openshift-network-operator/network-operator; in openshift-ovn-kubernetes DaemonSet ovnkube-node with a container " +
-			"ovnkube-controller or ovnkube-node, ConfigMaps ovnkube-config and ovnkube-script-lib with ovnkube.conf and ovnkube-lib.sh",
+			"ovnkube-controller, ConfigMaps ovnkube-config and ovnkube-script-lib with ovnkube.conf and ovnkube-lib.sh",
 		Remedy: "the cluster network has to be OVN-Kubernetes of a supported OpenShift release",
 	},
 	{
