@@ -64,11 +64,6 @@ func Command(side Side) *cobra.Command {
 			if err := options.validate(); err != nil {
 				return err
 			}
-			unlock, err := lock(options.StateDir)
-			if err != nil {
-				return err
-			}
-			defer unlock()
 			p, err := New(side, options)
 			if err != nil {
 				return err
@@ -80,10 +75,19 @@ func Command(side Side) *cobra.Command {
 		Use: side.Name, Short: side.Short, Version: version.Get(), Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: run((*Provisioner).Run),
 	}
-	command.AddCommand(&cobra.Command{
+	var stay bool
+	cleanUp := &cobra.Command{
 		Use: "clean-up", Short: "Takes away all that was made on this node, and ends. The provisioner itself mustn't run any more",
-		Args: cobra.NoArgs, RunE: run((*Provisioner).CleanUp),
-	})
+		Args: cobra.NoArgs, RunE: run(func(p *Provisioner, ctx context.Context) error {
+			if stay {
+				return p.Stay(ctx)
+			}
+			return p.CleanUp(ctx)
+		}),
+	}
+	cleanUp.Flags().BoolVar(&stay, "stay", false, "Wait for the provisioner itself to end, go on until this one is ended, and be ready as long as "+
+		"nothing is left.")
+	command.AddCommand(cleanUp)
 	command.CompletionOptions.DisableDefaultCmd = true
 	options.addFlags(command.PersistentFlags(), side)
 	return command

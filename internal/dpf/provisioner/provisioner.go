@@ -2,8 +2,9 @@
 // function that leads to the DPU, on the DPU the tunnel endpoint, and the routes of both.
 //
 // It is level-based: each pass compares what the configuration wants with what the kernel and Open vSwitch have, and changes what differs.
-// It takes away what it made as soon as the configuration doesn't name the node any more, and never what it didn't make: routes carry its
-// protocol number, addresses are in its record, and Open vSwitch's settings have a mark beside them.
+// It takes away what it made as soon as the configuration doesn't name the node any more, and in a clean-up, but not when it ends: a Pod that
+// is restarted or updated cuts no network. And it never takes away what it didn't make: routes carry its protocol number, addresses are in
+// its record, and Open vSwitch's settings have a mark beside them.
 package provisioner
 
 import (
@@ -36,6 +37,7 @@ type Provisioner struct {
 	database *openvswitch.Database // nil on hosts
 	wake     chan struct{}
 
+	stays  bool    // it only cleans up
 	read   []byte  // the configuration that wanted or refused is of
 	wanted *Wanted // by the last configuration that was good; nil if there was none
 	// refused says what is wrong with the configuration since then.
@@ -69,11 +71,42 @@ func (p *Provisioner) changed() {
 
 // Run until ctx ends. What was made stays: another one takes over.
 func (p *Provisioner) Run(ctx context.Context) error {
+	unlock, err := lock(p.options.StateDir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	server, err := p.listen(ctx)
 	if err != nil {
 		return err
 	}
 	defer server.Close()
+	return p.work(ctx)
+}
+
+// Stay takes away all that was made on this node, once its provisioner has ended, and is ready as long as nothing is left. It ends with ctx.
+func (p *Provisioner) Stay(ctx context.Context) error {
+	p.stays = true
+	server, err := p.listen(ctx)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	for {
+		unlock, err := lock(p.options.StateDir)
+		if err == nil {
+			defer unlock()
+			return p.work(ctx)
+		}
+		p.tell(ctx, err)
+		rest(ctx, p.options.Interval)
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+func (p *Provisioner) work(ctx context.Context) error {
 	if p.database != nil {
 		defer p.database.Close()
 		go p.database.Connect(ctx)
@@ -112,6 +145,10 @@ func rest(ctx context.Context, d time.Duration) {
 
 // pass brings the node to what the configuration wants.
 func (p *Provisioner) pass(ctx context.Context) {
+	if p.stays {
+		p.tell(ctx, p.apply(ctx, Wanted{}))
+		return
+	}
 	err := p.configure()
 	if p.wanted != nil {
 		err = errors.Join(err, p.apply(ctx, *p.wanted))
@@ -119,6 +156,11 @@ func (p *Provisioner) pass(ctx context.Context) {
 			err = errors.Join(err, fmt.Errorf("the configuration doesn't name node %s", p.options.Node))
 		}
 	}
+	p.tell(ctx, err)
+}
+
+// tell the readiness probe, and the log where it is something else than before.
+func (p *Provisioner) tell(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -128,9 +170,9 @@ func (p *Provisioner) pass(ctx context.Context) {
 	p.mutex.Unlock()
 	switch {
 	case err == nil && before != nil:
-		slog.InfoContext(ctx, "The network is as the configuration wants it", "node", p.options.Node)
+		slog.InfoContext(ctx, "The network is as it should be", "node", p.options.Node)
 	case err != nil && (before == nil || before.Error() != err.Error()):
-		slog.WarnContext(ctx, "The network isn't as the configuration wants it", "node", p.options.Node, "error", err)
+		slog.WarnContext(ctx, "The network isn't as it should be", "node", p.options.Node, "error", err)
 	}
 }
 
@@ -169,6 +211,11 @@ func (p *Provisioner) apply(ctx context.Context, wanted Wanted) error {
 
 // CleanUp takes away all that was made on this node.
 func (p *Provisioner) CleanUp(ctx context.Context) error {
+	unlock, err := lock(p.options.StateDir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if p.database != nil {
 		defer p.database.Close()
 		ctx, cancel := context.WithTimeout(ctx, cleanUpTimeout)

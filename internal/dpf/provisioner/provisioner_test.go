@@ -10,6 +10,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/dpf/provisioner"
 	"github.com/bedplate/bedplate/internal/dpf/provisioner/config"
+	"github.com/bedplate/bedplate/internal/localstack/process"
 )
 
 func TestProvisioners_connectHostsDPUsAndMachines(t *testing.T) {
@@ -198,4 +199,68 @@ func TestProvisioner_leavesAnotherProgramsRouteAndSaysSo(t *testing.T) {
 	w.Expect(w.in("h1", "ip", "route", "show", "10.0.96.0/20")).To(Equal("10.0.96.0/20 dev lo scope link"))
 	w.in("h1", "ip", "route", "del", "10.0.96.0/20", "dev", "lo")
 	w.untilReady("h1")
+}
+
+// stay is a Pod of the clean-up, as the way back starts it: on another port, since a Pod in the node's network could be asked for another one.
+func (w *world) stay(node string) *process.Process {
+	w.Helper()
+	started, err := w.fabric.Start(node, w.command(node, "clean-up", "--stay", "--health-addr=127.0.0.1:9442"))
+	w.Expect(err).NotTo(HaveOccurred())
+	return started
+}
+
+// The way back cleans up after the provisioner: it waits for its end, survives being killed, and is ready when nothing of ours is left. A
+// provisioner that merely ends, such as in an update, leaves everything.
+func TestCleanUp_thatStaysWaitsForTheProvisionerAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.vsctl("d1", "set", "open", ".", "external_ids:ovn-encap-ip=10.1.1.1")
+	w.in("h1", "ip", "route", "add", "10.7.0.0/16", "dev", "lo", "metric", "5")
+	before, ids := map[string]string{"h1": w.network("h1"), "d1": w.network("d1")}, w.vsctl("d1", "get", "open", ".", "external_ids")
+	provisioners := map[string]*process.Process{"h1": w.start("h1"), "d1": w.start("d1")}
+	w.untilReady("h1")
+	w.untilReady("d1")
+	w.untilPings("h1", "10.0.96.20")
+	for _, node := range []string{"h1", "d1"} { // as in an update of its DaemonSet
+		set := w.network(node)
+		w.Expect(syscall.Kill(provisioners[node].PID(), syscall.SIGTERM)).To(Succeed())
+		<-provisioners[node].Done()
+		w.Expect(w.network(node)).To(Equal(set))
+		provisioners[node] = w.start(node)
+		w.untilReady(node)
+	}
+	for _, node := range []string{"h1", "d1"} {
+		set := w.network(node)
+		w.stay(node)
+		w.Eventually(func() string { return w.answer(node, "9442") }).WithTimeout(patience).Should(ContainSubstring("another one runs on this node"))
+		w.Consistently(func() string { return w.network(node) }).Should(Equal(set), "the provisioner still runs")
+		w.Expect(syscall.Kill(provisioners[node].PID(), syscall.SIGTERM)).To(Succeed())
+		<-provisioners[node].Done()
+		w.Eventually(func() string { return w.answer(node, "9442") }).WithTimeout(patience).Should(BeEmpty())
+		w.Eventually(func() string { return w.network(node) }).WithTimeout(patience).Should(Equal(before[node])) // ip's dumps fail beside changes
+	}
+	w.Expect(w.vsctl("d1", "get", "open", ".", "external_ids")).To(Equal(ids))
+}
+
+// A clean-up that is killed at any moment is gone on with by the next one, and Open vSwitch may be away meanwhile.
+func TestCleanUp_thatStaysIsKilledAtAnyMomentAndOutlivesOpenVSwitch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	before, ids := w.network("d1"), w.vsctl("d1", "get", "open", ".", "external_ids")
+	for round := range 8 {
+		started := w.start("d1")
+		w.untilReady("d1")
+		w.Expect(syscall.Kill(started.PID(), syscall.SIGTERM)).To(Succeed())
+		<-started.Done()
+		killed := w.stay("d1")
+		time.Sleep(time.Duration(round) * 10 * time.Millisecond)
+		w.Expect(syscall.Kill(killed.PID(), syscall.SIGKILL)).To(Succeed())
+		<-killed.Done()
+		last := w.stay("d1")
+		w.Eventually(func() string { return w.answer("d1", "9442") }).WithTimeout(patience).Should(BeEmpty())
+		w.Eventually(func() string { return w.network("d1") }).WithTimeout(patience).Should(Equal(before))
+		w.Expect(w.vsctl("d1", "get", "open", ".", "external_ids")).To(Equal(ids))
+		w.Expect(syscall.Kill(last.PID(), syscall.SIGTERM)).To(Succeed())
+		<-last.Done()
+	}
 }

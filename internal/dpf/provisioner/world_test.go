@@ -204,7 +204,10 @@ func (w *world) untilReady(node string) {
 }
 
 // problem is what the readiness probe hears: "" if all is well.
-func (w *world) problem(node string) string {
+func (w *world) problem(node string) string { return w.answer(node, "9441") }
+
+// answer of the one that listens at a port.
+func (w *world) answer(node, port string) string {
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, address string) (connection net.Conn, err error) {
 			err = w.fabric.Do(node, func() error { // a socket stays where it was made
@@ -213,7 +216,7 @@ func (w *world) problem(node string) string {
 			})
 			return connection, err
 		}}}
-	answer, err := client.Get("http://127.0.0.1:9441/readyz")
+	answer, err := client.Get("http://127.0.0.1:" + port + "/readyz")
 	if err != nil {
 		return err.Error()
 	}
