@@ -41,7 +41,7 @@ func daemonSets(g Gomega) (all []appsv1.DaemonSet) {
 	return all
 }
 
-// Each DaemonSet has an SCC that is its own: all that its Pods ask for is in it, and nothing that they don't ask for.
+// Each service account of DaemonSets has an SCC that is its own: all that its Pods ask for is in it, and nothing that they don't ask for.
 func TestSCC_isWhatTheDaemonSetsPodsNeed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -50,7 +50,8 @@ func TestSCC_isWhatTheDaemonSetsPodsNeed(t *testing.T) {
 	for _, d := range all {
 		var scc securityv1.SecurityContextConstraints
 		var role rbacv1.ClusterRole
-		testenv.Kustomize(t, "default", map[string]any{"SecurityContextConstraints " + d.Name: &scc, "ClusterRole " + d.Name: &role})
+		account := d.Spec.Template.Spec.ServiceAccountName
+		testenv.Kustomize(t, "default", map[string]any{"SecurityContextConstraints " + account: &scc, "ClusterRole " + account: &role})
 		g.Expect(d.Spec.Template.Annotations).To(HaveKeyWithValue("openshift.io/required-scc", scc.Name))
 		g.Expect(role.Rules).To(ConsistOf(rbacv1.PolicyRule{APIGroups: []string{securityv1.GroupName},
 			Resources: []string{"securitycontextconstraints"}, ResourceNames: []string{scc.Name}, Verbs: []string{"use"}}))

@@ -17,6 +17,9 @@ const BFBClaim = "bfb-pvc"
 // HostNetworkProvisioner is the name of the DaemonSet of the component, of its ConfigMap, and of its Pods' label app.kubernetes.io/name.
 const HostNetworkProvisioner = "dpf-hostnetworkprovisioner"
 
+// HostNetworkCleanUp is likewise of the DaemonSet that takes away what that has made.
+const HostNetworkCleanUp = HostNetworkProvisioner + "-clean-up"
+
 // Place is where a component runs.
 type Place string
 

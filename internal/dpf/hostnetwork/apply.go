@@ -39,6 +39,9 @@ func (m Move) applyToNode(ctx context.Context, o *observation, step Step) error 
 	case Enter:
 		record.Phase, record.Since, record.Message = step.Phase, metav1.NewTime(o.Now), step.Message
 		return o.journal.PutNode(ctx, step.Node, record)
+	case NoteUnclean:
+		record.Unclean = true
+		return o.journal.PutNode(ctx, step.Node, record)
 	case Forget:
 		return o.journal.DropNode(ctx, step.Node)
 	}

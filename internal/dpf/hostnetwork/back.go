@@ -3,6 +3,7 @@ package hostnetwork
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
@@ -77,11 +78,15 @@ func (d *decision) rollBack(name string, node Node) {
 	record := d.s.Nodes[name]
 	late := d.late(record)
 	switch {
-	case node.Moved && (node.Preconfigured || !node.Tainted):
+	case node.Moved && (node.Preconfigured || !node.Tainted || !node.CleanUp):
 		d.doTo(name, Unswitch)
 	case node.Moved && node.Custom != NoPod && !late:
 		d.Says[name] = "its Pod of ovnkube-node-dpf isn't gone"
-	case node.Moved:
+	case node.Moved && node.CleanedUp != Ready && !late:
+		d.Says[name] = "its Pod of the host network provisioner's clean-up isn't ready"
+	case node.Moved && node.CleanedUp != Ready && !record.Unclean:
+		d.doTo(name, NoteUnclean)
+	case node.Moved || node.CleanUp:
 		d.doTo(name, Return)
 	case node.Preconfigured:
 		d.doTo(name, Unswitch)
@@ -90,12 +95,25 @@ func (d *decision) rollBack(name string, node Node) {
 	case node.Tainted:
 		d.doTo(name, Release)
 	case record.Message != "" && d.f.Want:
-		d.enter(name, operatorv1.NodeFailed, record.Message)
-	case node.Stock != Ready:
-		d.enter(name, operatorv1.NodeRestored, "node "+name+" has everything back, but its Pod of ovnkube-node isn't ready")
+		d.enter(name, operatorv1.NodeFailed, strings.Join(append([]string{record.Message}, unclean(record)...), "; "))
 	default:
-		d.enter(name, operatorv1.NodeRestored, "")
+		said := unclean(record)
+		if node.Stock != Ready {
+			said = append(said, "its Pod of ovnkube-node isn't ready")
+		}
+		if len(said) > 0 {
+			said[0] = "node " + name + " has everything back, but " + said[0]
+		}
+		d.enter(name, operatorv1.NodeRestored, strings.Join(said, "; "))
 	}
+}
+
+// unclean is what isn't known of a node whose clean-up didn't end in time.
+func unclean(record journal.Node) (said []string) {
+	if record.Unclean {
+		said = []string{"it isn't known whether the address and the route of the host network provisioner are gone: reboot it, or look there"}
+	}
+	return said
 }
 
 // What follows says of each original what it takes to restore it. A note is what others have changed since: that is left.
@@ -153,8 +171,11 @@ func Reports(s journal.State) (reports []string) {
 		}
 	}
 	for _, name := range bySequence(s) {
-		if record := s.Nodes[name]; record.Phase == operatorv1.NodeRestored && record.Message != "" {
+		switch record := s.Nodes[name]; {
+		case record.Phase == operatorv1.NodeRestored && record.Message != "":
 			reports = append(reports, record.Message)
+		case record.Phase == operatorv1.NodeFailed && record.Unclean:
+			reports = append(reports, "node "+name+": "+unclean(record)[0])
 		}
 	}
 	c := s.Cluster

@@ -275,7 +275,7 @@ func (d *decision) late(record journal.Node) bool {
 
 func (d *decision) isolate(name string, node Node) {
 	switch {
-	case !node.Tainted || !node.Moved:
+	case !node.isolated():
 		d.doTo(name, Isolate)
 	case node.Stock != NoPod:
 		d.Says[name] = "its Pod of ovnkube-node isn't gone"
@@ -288,7 +288,7 @@ func (d *decision) isolate(name string, node Node) {
 
 func (d *decision) provision(name string, node Node) {
 	switch {
-	case !node.Tainted || !node.Moved:
+	case !node.isolated():
 		d.doTo(name, Isolate)
 	case node.ChassisID != nil:
 		d.doTo(name, ClearChassis)

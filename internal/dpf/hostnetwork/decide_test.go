@@ -239,13 +239,22 @@ func TestDecide_aNode(t *testing.T) {
 			"much later": {late, nil, "", "", "", true},
 		},
 		operatorv1.NodeRollingBack: {
-			"it runs":          {same, doTo("a", Unswitch), "", "", "", false},
-			"the Pod is there": {a(func(n *Node) { n.Tainted, n.Preconfigured = true, false }), nil, "ovnkube-node-dpf isn't gone", "", "", false},
-			"the Pod is gone": {a(func(n *Node) { n.Tainted, n.Preconfigured, n.Custom = true, false, NoPod }),
+			"it runs":              {same, doTo("a", Unswitch), "", "", "", false},
+			"not to be cleaned up": {a(func(n *Node) { n.Tainted, n.Preconfigured = true, false }), doTo("a", Unswitch), "", "", "", false},
+			"the Pod is there": {a(func(n *Node) { n.Tainted, n.Preconfigured, n.CleanUp, n.CleanedUp = true, false, true, Ready }), nil,
+				"ovnkube-node-dpf isn't gone", "", "", false},
+			"it isn't cleaned up": {a(func(n *Node) {
+				n.Tainted, n.Preconfigured, n.CleanUp, n.Custom, n.CleanedUp = true, false, true, NoPod, NotReady
+			}),
+				nil, "clean-up isn't ready", "", "", false},
+			"the Pod is gone": {a(func(n *Node) {
+				n.Tainted, n.Preconfigured, n.CleanUp, n.Custom, n.CleanedUp = true, false, true, NoPod, Ready
+			}),
 				doTo("a", Return), "", "", "", false},
-			"no stock Pod": {a(func(n *Node) { *n = Node{UID: "a", DPU: true, Tainted: true} }), nil, "ovnkube-node isn't ready", "", "", false},
-			"a stock Pod":  {a(func(n *Node) { *n = Node{UID: "a", DPU: true, Tainted: true, Stock: Ready} }), doTo("a", Release), "", "", "", false},
-			"all is back":  {a(func(n *Node) { *n = Node{UID: "a", DPU: true, Stock: Ready} }), enter(operatorv1.NodeRestored), "", "", "", false},
+			"others took the label": {a(func(n *Node) { *n = Node{UID: "a", DPU: true, Tainted: true, CleanUp: true} }), doTo("a", Return), "", "", "", false},
+			"no stock Pod":          {a(func(n *Node) { *n = Node{UID: "a", DPU: true, Tainted: true} }), nil, "ovnkube-node isn't ready", "", "", false},
+			"a stock Pod":           {a(func(n *Node) { *n = Node{UID: "a", DPU: true, Tainted: true, Stock: Ready} }), doTo("a", Release), "", "", "", false},
+			"all is back":           {a(func(n *Node) { *n = Node{UID: "a", DPU: true, Stock: Ready} }), enter(operatorv1.NodeRestored), "", "", "", false},
 			"failed": {func(f *Facts, s *journal.State) {
 				a(func(n *Node) { *n = Node{UID: "a", DPU: true, Stock: Ready} })(f, s)
 				record := s.Nodes["a"]
@@ -253,8 +262,15 @@ func TestDecide_aNode(t *testing.T) {
 				s.Nodes["a"] = record
 			}, []Step{{Action: Enter, Node: "a", Phase: operatorv1.NodeFailed, Message: "why"}}, "", "", "", false},
 			"a dead kubelet's Pod stays": {func(f *Facts, s *journal.State) {
-				a(func(n *Node) { n.Tainted, n.Preconfigured = true, false })(f, s)
+				a(func(n *Node) { n.Tainted, n.Preconfigured, n.CleanUp = true, false, true })(f, s)
 				f.Now = now.Add(time.Hour)
+			}, doTo("a", NoteUnclean), "", "", "", false},
+			"… and that is noted": {func(f *Facts, s *journal.State) {
+				a(func(n *Node) { n.Tainted, n.Preconfigured, n.CleanUp = true, false, true })(f, s)
+				f.Now = now.Add(time.Hour)
+				record := s.Nodes["a"]
+				record.Unclean = true
+				s.Nodes["a"] = record
 			}, doTo("a", Return), "", "", "", false},
 			"a dead kubelet's Pod doesn't come": {func(f *Facts, s *journal.State) {
 				a(func(n *Node) { *n = Node{UID: "a", DPU: true, Tainted: true} })(f, s)

@@ -153,17 +153,21 @@ func editNode(node *corev1.Node, action Action, chassisID *string) {
 	case Isolate:
 		taint()
 		label(operatorv1.NetworkMovedLabel)
+		delete(node.Labels, operatorv1.NetworkCleanUpLabel)
 	case ClearChassis:
 		delete(node.Annotations, operatorv1.ChassisIDAnnotation)
 	case Switch:
 		untaint()
 		label(operatorv1.NetworkMovedLabel)
 		label(operatorv1.NetworkPreconfigReadyLabel)
+		delete(node.Labels, operatorv1.NetworkCleanUpLabel)
 	case Unswitch:
 		taint()
 		delete(node.Labels, operatorv1.NetworkPreconfigReadyLabel)
+		label(operatorv1.NetworkCleanUpLabel)
 	case Return:
 		delete(node.Labels, operatorv1.NetworkMovedLabel)
+		delete(node.Labels, operatorv1.NetworkCleanUpLabel)
 		delete(node.Annotations, operatorv1.ChassisIDAnnotation)
 		if chassisID != nil {
 			if node.Annotations == nil {

@@ -49,16 +49,21 @@ type Node struct {
 	UID                           types.UID
 	DPU                           bool // by NFD's label
 	Tainted, Moved, Preconfigured bool
+	CleanUp                       bool // the provisioner leaves, and what it has made
 	ChassisID                     *string
 	Stock, Custom, Provisioner    Pod
+	CleanedUp                     Pod       // is ready when nothing is left of what the provisioner has made
 	DPUSide                       Readiness // of a node that is Provisioning
 }
 
 // marked says that a node has something of ours.
-func (n Node) marked() bool { return n.Tainted || n.Moved || n.Preconfigured }
+func (n Node) marked() bool { return n.Tainted || n.Moved || n.Preconfigured || n.CleanUp }
 
 // switched says that a node is as it should be when its network is on its DPU.
-func (n Node) switched() bool { return !n.Tainted && n.Moved && n.Preconfigured }
+func (n Node) switched() bool { return !n.Tainted && n.Moved && n.Preconfigured && !n.CleanUp }
+
+// isolated says that a node is as it should be before.
+func (n Node) isolated() bool { return n.Tainted && n.Moved && !n.CleanUp }
 
 // Pod is that of a DaemonSet on a node.
 type Pod int

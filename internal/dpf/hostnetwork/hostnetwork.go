@@ -40,6 +40,8 @@ type Move struct {
 	DPUSide func(context.Context, operatorv1.Host) (Readiness, error)
 	// Provisioner are the Pods of the host network provisioner.
 	Provisioner Pods
+	// CleanUp are the Pods that take away what that has made, on nodes with the label for it. They are ready when nothing is left.
+	CleanUp Pods
 	// Now is the time.
 	Now func() time.Time
 }

@@ -256,12 +256,17 @@ func (o *observation) lookAtNodes(m Move) func(context.Context) error {
 		if err != nil {
 			return err
 		}
+		cleanUp, err := m.pods(ctx, m.CleanUp.Namespace, m.CleanUp.Labels)
+		if err != nil {
+			return err
+		}
 		o.nodes = map[string]*corev1.Node{}
 		for i := range nodes.Items {
 			node := &nodes.Items[i]
 			o.nodes[node.Name] = node
 			fact := factsOf(node)
 			fact.Stock, fact.Custom, fact.Provisioner = stock[node.Name], custom[node.Name], provisioner[node.Name]
+			fact.CleanedUp = cleanUp[node.Name]
 			o.Nodes[node.Name] = fact
 		}
 		o.askDPUs(ctx, m)
@@ -273,6 +278,7 @@ func factsOf(node *corev1.Node) Node {
 	fact := Node{UID: node.UID, DPU: node.Labels[operatorv1.DPUEnabledLabel] == "true", Tainted: tainted(node)}
 	_, fact.Moved = node.Labels[operatorv1.NetworkMovedLabel]
 	_, fact.Preconfigured = node.Labels[operatorv1.NetworkPreconfigReadyLabel]
+	_, fact.CleanUp = node.Labels[operatorv1.NetworkCleanUpLabel]
 	if id, has := node.Annotations[operatorv1.ChassisIDAnnotation]; has {
 		fact.ChassisID = ptr.To(id)
 	}

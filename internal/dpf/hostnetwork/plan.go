@@ -110,7 +110,7 @@ func settle(f *Facts, s journal.State) {
 		if !exists {
 			continue
 		}
-		node.Stock, node.Custom, node.Provisioner, node.DPUSide = NoPod, NoPod, NoPod, Readiness{}
+		node.Stock, node.Custom, node.Provisioner, node.CleanedUp, node.DPUSide = NoPod, NoPod, NoPod, NoPod, Readiness{}
 		if node.Moved {
 			node.Provisioner, node.DPUSide = Ready, Readiness{Ready: true}
 		} else {
@@ -118,6 +118,9 @@ func settle(f *Facts, s journal.State) {
 		}
 		if node.Preconfigured {
 			node.Custom = Ready
+		}
+		if node.CleanUp {
+			node.Provisioner, node.CleanedUp = NoPod, Ready
 		}
 		f.Nodes[name] = node
 	}
@@ -164,15 +167,17 @@ func projectNode(f *Facts, s *journal.State, step Step) {
 		delete(s.Nodes, step.Node)
 		return
 	case Isolate:
-		node.Tainted, node.Moved = true, true
+		node.Tainted, node.Moved, node.CleanUp = true, true, false
 	case ClearChassis:
 		node.ChassisID = nil
 	case Switch:
-		node.Tainted, node.Moved, node.Preconfigured = false, true, true
+		node.Tainted, node.Moved, node.Preconfigured, node.CleanUp = false, true, true, false
 	case Unswitch:
-		node.Tainted, node.Preconfigured = true, false
+		node.Tainted, node.Preconfigured, node.CleanUp = true, false, true
+	case NoteUnclean:
+		record.Unclean = true
 	case Return:
-		node.Moved, node.ChassisID = false, record.ChassisID
+		node.Moved, node.CleanUp, node.ChassisID = false, false, record.ChassisID
 	case Release:
 		node.Tainted = false
 	}

@@ -27,6 +27,7 @@ const (
 	Enter        Action = "Enter"
 	Switch       Action = "Switch"
 	Unswitch     Action = "Unswitch"
+	NoteUnclean  Action = "NoteUnclean"
 	Return       Action = "Return"
 	Release      Action = "Release"
 	Forget       Action = "Forget"
@@ -65,8 +66,10 @@ var texts = map[Action]string{
 		"ovnkube-node leaves",
 	ClearChassis: "remove the annotation k8s.ovn.org/node-chassis-id",
 	Switch:       "remove the taint, add the label dpf.nvidia.com/network-preconfig-ready: ovnkube-node-dpf starts",
-	Unswitch:     "add the taint, remove the label dpf.nvidia.com/network-preconfig-ready: ovnkube-node-dpf leaves",
-	Return: "remove the label dpf.nvidia.com/network-moved, restore the annotation k8s.ovn.org/node-chassis-id: " +
+	Unswitch: "add the taint, remove the label dpf.nvidia.com/network-preconfig-ready, add the label dpf.nvidia.com/network-clean-up: " +
+		"ovnkube-node-dpf leaves, and what the host network provisioner has made",
+	NoteUnclean: "note in the journal that the clean-up after the host network provisioner hasn't ended in time",
+	Return: "remove the labels dpf.nvidia.com/network-moved and dpf.nvidia.com/network-clean-up, restore the annotation k8s.ovn.org/node-chassis-id: " +
 		"ovnkube-node starts",
 	Release:         "remove the taint",
 	Forget:          "remove the record of a node that is gone from the journal",

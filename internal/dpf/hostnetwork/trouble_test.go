@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/hostnetwork"
 )
 
@@ -165,6 +166,46 @@ func TestMove_aTaintOfOthersRestartsNoPod(t *testing.T) {
 		Namespace: ovnNamespace, Name: "ovnkube-node-dpf-on-ocp-worker-2"}}))).To(Succeed())
 	w.settle()
 	w.g.Expect(w.nodesOf("ovnkube-node-dpf")).To(ContainElement("ocp-worker-2"))
+}
+
+// Nothing of the provisioner is left on a node before its own ovn-kubernetes is back; and where the clean-up doesn't end, that is told, and
+// holds up nothing for longer than other things.
+func TestMove_cleansUpAfterTheProvisioner(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	before := snapshot(t.Context(), w.g, w)
+	w.until("moved", done)
+	w.unclean = map[string]bool{"ocp-worker-2": true}
+	w.config.DeletionTimestamp = &metav1.Time{Time: w.now}
+	w.until("rolling back", func(r hostnetwork.Result) bool { return slices.Contains(phases(r), "ocp-worker-2 RollingBack") })
+	for range 10 {
+		result, err := w.reconcile()
+		w.g.Expect(err).NotTo(HaveOccurred())
+		w.g.Expect(phases(result)).To(ContainElement("ocp-worker-2 RollingBack"))
+	}
+	w.g.Expect(w.node("ocp-worker-2").Labels).To(And(HaveKey(operatorv1.NetworkMovedLabel), HaveKey(operatorv1.NetworkCleanUpLabel)))
+	w.g.Expect(w.node("ocp-worker-3").Labels).NotTo(HaveKey(operatorv1.NetworkCleanUpLabel))
+	w.now = w.now.Add(16 * time.Minute)
+	result := w.until("restored", done)
+	w.g.Expect(result.Condition).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", Equal("the network is as it was before; "+
+		"node ocp-worker-2 has everything back, but it isn't known whether the address and the route of the host network provisioner are gone: "+
+		"reboot it, or look there"))))
+	w.g.Expect(snapshot(t.Context(), w.g, w)).To(Equal(before))
+}
+
+// A node that failed is cleaned up, too; one whose clean-up didn't end is reported when all is taken back.
+func TestMove_reportsANodeThatFailedAndWasntCleanedUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.broken["ocp-worker-1"], w.unclean = true, map[string]bool{"ocp-worker-1": true}
+	w.until("switching", func(r hostnetwork.Result) bool { return slices.Contains(phases(r), "ocp-worker-1 Switching") })
+	w.now = w.now.Add(16 * time.Minute)
+	w.until("rolling back", func(r hostnetwork.Result) bool { return slices.Contains(phases(r), "ocp-worker-1 RollingBack") })
+	w.now = w.now.Add(16 * time.Minute)
+	w.until("failed", func(r hostnetwork.Result) bool { return slices.Contains(phases(r), "ocp-worker-1 Failed") })
+	w.config.DeletionTimestamp = &metav1.Time{Time: w.now}
+	result := w.until("restored", done)
+	w.g.Expect(result.Reports).To(ConsistOf(HavePrefix("node ocp-worker-1: it isn't known whether")))
 }
 
 func (w *world) node(name string) *corev1.Node {

@@ -36,6 +36,7 @@ const (
 	ovnNamespace = "openshift-ovn-kubernetes"
 	netNamespace = "openshift-network-operator"
 	provisioner  = "host-network-provisioner"
+	cleanUp      = provisioner + "-clean-up"
 )
 
 // scheme is small: a fake client goes through all of it in each write.
@@ -172,7 +173,12 @@ func ocp() []client.Object {
 	for _, name := range []string{"ocp-worker-1", "ocp-worker-2", "ocp-worker-3"} {
 		objects = append(objects, worker(name, true))
 	}
-	return append(objects, worker("ocp-plain-1", false), worker("ocp-plain-2", false))
+	return append(objects, worker("ocp-plain-1", false), worker("ocp-plain-2", false),
+		daemonSet(operatorv1.Namespace, cleanUp, corev1.PodSpec{
+			HostNetwork: true, NodeSelector: map[string]string{operatorv1.NetworkCleanUpLabel: ""},
+			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			Containers:  []corev1.Container{{Name: "provisioner", Image: "localhost:5000/provisioner"}},
+		}))
 }
 
 func config(hosts ...string) *operatorv1.DPFOperatorConfig {
@@ -203,6 +209,7 @@ type world struct {
 	config  *operatorv1.DPFOperatorConfig
 	dpuSide func(operatorv1.Host) (hostnetwork.Readiness, error)
 	broken  map[string]bool // nodes on which the Pods of the copy don't get ready
+	unclean map[string]bool // nodes on which those of the clean-up don't
 	writes  atomic.Int64
 	fail    func(write int64, verb string) (before, after bool)
 	log     []string // of the writes
@@ -277,6 +284,7 @@ func (w *world) move() hostnetwork.Move {
 		Provisioner: hostnetwork.Pods{
 			Namespace: operatorv1.Namespace, Labels: map[string]string{"app": provisioner},
 		},
+		CleanUp: hostnetwork.Pods{Namespace: operatorv1.Namespace, Labels: map[string]string{"app": cleanUp}},
 	}
 }
 
@@ -354,7 +362,7 @@ func (w *world) podOf(set *appsv1.DaemonSet, node *corev1.Node) *corev1.Pod {
 		}
 	}
 	ready := corev1.ConditionTrue
-	if w.broken[node.Name] && set.Name == "ovnkube-node-dpf" {
+	if w.broken[node.Name] && set.Name == "ovnkube-node-dpf" || w.unclean[node.Name] && set.Name == cleanUp {
 		ready = corev1.ConditionFalse
 	}
 	return &corev1.Pod{

@@ -79,6 +79,7 @@ type Node struct {
 	Phase      operatorv1.NodePhase `json:"phase"`
 	Since      metav1.Time          `json:"since"`             // of the phase
 	Generation int64                `json:"generation"`        // of the spec that it was begun with
+	Unclean    bool                 `json:"unclean,omitempty"` // on its way back the clean-up hasn't ended in time
 	Message    string               `json:"message,omitempty"` // why it is rolled back; what others have changed since
 }
 

@@ -112,6 +112,8 @@ func Setup(mgr ctrl.Manager, config Config, options controller.Options) error {
 			Client: mgr.GetClient(), Uncached: live, Now: time.Now, DPUSide: dpuSide(clusters.All),
 			Provisioner: hostnetwork.Pods{Namespace: operatorv1.Namespace, Labels: map[string]string{
 				"app.kubernetes.io/name": components.HostNetworkProvisioner}},
+			CleanUp: hostnetwork.Pods{Namespace: operatorv1.Namespace, Labels: map[string]string{
+				"app.kubernetes.io/name": components.HostNetworkCleanUp}},
 		},
 	}
 	return errors.Join(r.setup(mgr, clusters, options), Expose(mgr))

@@ -156,7 +156,7 @@ var actions = map[hostnetwork.Action]graph.Action{
 var waits = map[hostnetwork.Action]string{
 	hostnetwork.Isolate:  "until its Pod of ovnkube-node is gone",
 	hostnetwork.Switch:   "until its Pod of ovnkube-node-dpf is ready",
-	hostnetwork.Unswitch: "until its Pod of ovnkube-node-dpf is gone",
+	hostnetwork.Unswitch: "until its Pod of ovnkube-node-dpf is gone, and what the host network provisioner has made",
 	hostnetwork.Return:   "until its Pod of ovnkube-node is ready",
 }
 
@@ -168,7 +168,7 @@ func stepsOf(s hostnetwork.Step) (steps []graph.Step) {
 	}
 	wait := waits[s.Action]
 	switch s.Action {
-	case hostnetwork.Begin, hostnetwork.MarkStopped, hostnetwork.Forget:
+	case hostnetwork.Begin, hostnetwork.MarkStopped, hostnetwork.NoteUnclean, hostnetwork.Forget:
 	case hostnetwork.Enter:
 		if s.Phase == operatorv1.NodeProvisioning {
 			wait = "until the provisioners on the node and on its DPU are ready"

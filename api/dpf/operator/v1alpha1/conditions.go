@@ -92,6 +92,8 @@ const (
 	NetworkMovedLabel = "dpf.nvidia.com/network-moved"
 	// NetworkPreconfigReadyLabel is on nodes whose provisioners are ready: the other ovn-kubernetes may run there.
 	NetworkPreconfigReadyLabel = "dpf.nvidia.com/network-preconfig-ready"
+	// NetworkCleanUpLabel is on nodes on their way back, as long as the host network provisioner's address and route are taken away.
+	NetworkCleanUpLabel = "dpf.nvidia.com/network-clean-up"
 	// NetworkNotReadyTaint, with the effect NoSchedule, keeps workloads away from a node that has no network.
 	NetworkNotReadyTaint = "dpf.nvidia.com/network-not-ready"
 	// ChassisIDAnnotation is how OVN knows a node.
