@@ -16,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
@@ -78,19 +77,11 @@ func startSite(t *testing.T) *site {
 	t.Helper()
 	s := &site{WithT: NewWithT(t), t: t, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
 	s.SetDefaultEventuallyTimeout(time.Minute)
-	bin := toolstest.Find(t, "etcd", "kube-apiserver", "kubectl")
-	env := &envtest.Environment{BinaryAssetsDirectory: string(bin), CRDDirectoryPaths: []string{"testdata/cert-manager.yaml"}}
-	config, err := env.Start()
-	s.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { s.Expect(env.Stop()).To(Succeed()) })
-	user, err := env.AddUser(envtest.User{Name: "administrator", Groups: []string{"system:masters"}}, nil)
-	s.Expect(err).NotTo(HaveOccurred())
-	kubeconfig, err := user.KubeConfig()
-	s.Expect(err).NotTo(HaveOccurred())
-	s.Expect(os.WriteFile(s.kubeconfig, kubeconfig, 0o600)).To(Succeed())
+	server := testenv.Another(t, "testdata/cert-manager.yaml")
+	s.Expect(os.WriteFile(s.kubeconfig, server.Kubeconfig, 0o600)).To(Succeed())
 	scheme, err := testenv.SchemeWith(apiextensionsv1.AddToScheme)
 	s.Expect(err).NotTo(HaveOccurred())
-	s.client, err = client.New(config, client.Options{Scheme: scheme})
+	s.client, err = client.New(server.Config, client.Options{Scheme: scheme})
 	s.Expect(err).NotTo(HaveOccurred())
 	s.finalizeNamespaces()
 	return s

@@ -8,9 +8,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
+	"github.com/bedplate/bedplate/internal/testenv"
 )
 
 const aCluster = `apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
@@ -22,16 +21,8 @@ metadata: {name: demo}
 func bare(t *testing.T) string {
 	t.Helper()
 	g := NewWithT(t)
-	env := &envtest.Environment{BinaryAssetsDirectory: string(toolstest.Find(t, "etcd", "kube-apiserver"))}
-	_, err := env.Start()
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { g.Expect(env.Stop()).To(Succeed()) })
-	user, err := env.AddUser(envtest.User{Name: "administrator", Groups: []string{"system:masters"}}, nil)
-	g.Expect(err).NotTo(HaveOccurred())
-	content, err := user.KubeConfig()
-	g.Expect(err).NotTo(HaveOccurred())
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	g.Expect(os.WriteFile(path, content, 0o600)).To(Succeed())
+	g.Expect(os.WriteFile(path, testenv.Another(t).Kubeconfig, 0o600)).To(Succeed())
 	return path
 }
 

@@ -47,7 +47,7 @@ import (
 
 const (
 	pollInterval = 50 * time.Millisecond
-	startTimeout = 2 * time.Minute // also where other packages' tests have the CPUs
+	startTimeout = 2 * time.Minute // see environment
 	// waiting is how many tests of a package run at a time: with an API server they wait more than they compute.
 	waiting = 8
 	// garbage is how much there may be before it is collected, in percent of what is in use: the default takes a quarter of the time
@@ -121,10 +121,7 @@ func start(bin tools.Dir) {
 		shared.err = err
 		return
 	}
-	shared.env = &envtest.Environment{
-		BinaryAssetsDirectory: string(bin), ControlPlaneStartTimeout: startTimeout,
-		CRDInstallOptions: envtest.CRDInstallOptions{CRDs: crds},
-	}
+	shared.env = environment(bin, envtest.CRDInstallOptions{CRDs: crds})
 	if len(shared.webhooks) > 0 {
 		shared.env.WebhookInstallOptions.Paths = []string{
 			filepath.Join(config, "bmm", "webhook", "manifests.yaml"),
@@ -147,6 +144,16 @@ func start(bin tools.Dir) {
 	shared.config.QPS, shared.config.Burst = -1, -1 // tests don't wait for themselves
 	if len(shared.webhooks) > 0 {
 		shared.stop, shared.err = serve(shared.config, shared.env.WebhookInstallOptions)
+	}
+}
+
+// environment of an API server. The defaults of envtest, 10 and 20 seconds, are too short where other packages' tests have the CPUs.
+func environment(bin tools.Dir, crds envtest.CRDInstallOptions) *envtest.Environment {
+	crds.MaxTime = startTimeout
+	return &envtest.Environment{
+		BinaryAssetsDirectory: string(bin), ControlPlaneStartTimeout: startTimeout, ControlPlaneStopTimeout: startTimeout,
+		CRDInstallOptions:     crds,
+		WebhookInstallOptions: envtest.WebhookInstallOptions{MaxTime: startTimeout},
 	}
 }
 

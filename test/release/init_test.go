@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/testenv"
 )
 
 // An empty cluster becomes a management cluster by one command, and forgets the provider again by another. There are no
@@ -70,20 +70,13 @@ func TestInit_installsTheProviderIntoAnEmptyCluster(t *testing.T) {
 func emptyCluster(t *testing.T, ctl *clusterctl) client.Client {
 	t.Helper()
 	g := NewWithT(t)
-	env := &envtest.Environment{BinaryAssetsDirectory: string(ctl.bin)}
-	config, err := env.Start()
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { g.Expect(env.Stop()).To(Succeed()) })
-	user, err := env.AddUser(envtest.User{Name: "administrator", Groups: []string{"system:masters"}}, nil)
-	g.Expect(err).NotTo(HaveOccurred())
-	kubeconfig, err := user.KubeConfig()
-	g.Expect(err).NotTo(HaveOccurred())
+	server := testenv.Another(t)
 	ctl.kubeconfig = filepath.Join(ctl.home, "kubeconfig")
-	g.Expect(os.WriteFile(ctl.kubeconfig, kubeconfig, 0o600)).To(Succeed())
+	g.Expect(os.WriteFile(ctl.kubeconfig, server.Kubeconfig, 0o600)).To(Succeed())
 	scheme := runtime.NewScheme()
 	g.Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
 	g.Expect(apiextensionsv1.AddToScheme(scheme)).To(Succeed())
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	c, err := client.New(server.Config, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 	return c
 }

@@ -1,14 +1,7 @@
-//go:build unix
-
 package testenv
 
 import (
-	"fmt"
-	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -38,10 +31,7 @@ func Another(t testing.TB, crds ...string) *APIServer {
 	for i := range crds {
 		crds[i] = filepath.Join(config, crds[i])
 	}
-	s := &APIServer{env: &envtest.Environment{
-		BinaryAssetsDirectory: string(toolstest.Find(t, "etcd", "kube-apiserver")), ControlPlaneStartTimeout: startTimeout,
-		CRDDirectoryPaths: crds, ErrorIfCRDPathMissing: true,
-	}}
+	s := &APIServer{env: environment(toolstest.Find(t, "etcd", "kube-apiserver"), envtest.CRDInstallOptions{Paths: crds, ErrorIfPathMissing: true})}
 	var err error
 	s.Config, err = s.env.Start()
 	t.Cleanup(s.Stop)
@@ -62,35 +52,10 @@ func AddCRDs(t testing.TB, to *rest.Config, paths ...string) int {
 	for i := range paths {
 		paths[i] = filepath.Join(tools.ModuleRoot("."), "config", paths[i])
 	}
-	added, err := envtest.InstallCRDs(to, envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true})
+	added, err := envtest.InstallCRDs(to, envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true, MaxTime: startTimeout})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return len(added)
 }
 
 // Stop it for good.
 func (s *APIServer) Stop() { _ = s.env.Stop() }
-
-// Suspend it: connections stay, and nothing is answered until the returned function is called.
-func (s *APIServer) Suspend(t testing.TB) (resume func()) {
-	t.Helper()
-	g := NewWithT(t)
-	pid, err := s.pid()
-	g.Expect(err).NotTo(HaveOccurred())
-	resume = func() { _ = syscall.Kill(pid, syscall.SIGCONT) }
-	t.Cleanup(resume)
-	g.Expect(syscall.Kill(pid, syscall.SIGSTOP)).To(Succeed())
-	return resume
-}
-
-// pid of the child that serves the port: envtest doesn't tell it.
-func (s *APIServer) pid() (int, error) {
-	port := "--secure-port=" + s.env.ControlPlane.APIServer.Port
-	programs, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, file := range programs {
-		line, readErr := os.ReadFile(file)
-		if readErr == nil && strings.Contains(string(line), port+"\x00") {
-			return strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		}
-	}
-	return 0, fmt.Errorf("no process serves port %s: %w", s.env.ControlPlane.APIServer.Port, err)
-}
