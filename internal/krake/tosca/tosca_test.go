@@ -10,6 +10,7 @@ import (
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
 	"github.com/bedplate/bedplate/internal/krake/tosca"
+	"github.com/bedplate/bedplate/internal/localstack/process/processtest"
 )
 
 const template = `# A cluster.
@@ -89,14 +90,14 @@ func TestParse_staysWithinBounds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			began := time.Now()
-			_, err := tosca.Parse(row.text)
+			var err error
+			took := processtest.CPUTime(func() { _, err = tosca.Parse(row.text) })
 			if row.message == "" {
 				g.Expect(err).NotTo(HaveOccurred())
 			} else {
 				g.Expect(err).To(MatchError(And(ContainSubstring(row.message), Not(ContainSubstring("yaml:")), Not(ContainSubstring("\n")))))
 			}
-			g.Expect(time.Since(began)).To(BeNumerically("<", 5*time.Second))
+			g.Expect(took).To(BeNumerically("<", 5*time.Second))
 		})
 	}
 }
@@ -289,11 +290,12 @@ func TestRead_knowsTheMarkOfWhatIsTooLarge(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(after.Mark()).To(Equal(tosca.Mark{Owner: "me", Hash: before.Hash()}))
 	}
-	began := time.Now()
-	long, err := tosca.Read("metadata:\n" + strings.Repeat(" x\n", 2_500_000) + "  bedplate_owner: me\n") // of a server that isn't IM
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(long.Mark().Owner).To(Equal("me"))
-	g.Expect(time.Since(began)).To(BeNumerically("<", 2*time.Second))
+	took := processtest.CPUTime(func() {
+		long, err := tosca.Read("metadata:\n" + strings.Repeat(" x\n", 2_500_000) + "  bedplate_owner: me\n") // of a server that isn't IM
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(long.Mark().Owner).To(Equal("me"))
+	})
+	g.Expect(took).To(BeNumerically("<", 2*time.Second))
 	_, err = tosca.Read(template + strings.Repeat("#", krakev1.MaxTOSCA))
 	g.Expect(err).To(MatchError(ContainSubstring("and may have 204800")), "it has no mark")
 }
