@@ -50,8 +50,11 @@ var ID = func() string {
 // Members selects the members of the ApplySet, and what looks like them: see IsMember.
 var Members = client.MatchingLabels{partOfLabel: ID}
 
-// IsMember says whether an object is a member of the ApplySet, and not a copy of one.
-func IsMember(o client.Object) bool { return o.GetLabels()[partOfLabel] == ID && applied(o) }
+// IsMember says whether an object is a member of the ApplySet, and not a copy of one: under another name, or in another namespace.
+func IsMember(o client.Object) bool {
+	here := o.GetNamespace() == "" || o.GetNamespace() == operatorv1.Namespace
+	return here && o.GetLabels()[partOfLabel] == ID && applied(o)
+}
 
 // applied by the operator under this name. An earlier release wrote the digest alone, which has no "/".
 func applied(o client.Object) bool {
@@ -86,17 +89,13 @@ func (s Set) Apply(ctx context.Context, wanted []*unstructured.Unstructured) (St
 	if err != nil {
 		return State{}, err
 	}
-	kinds := map[schema.GroupKind]bool{}
-	for _, o := range wanted {
-		kinds[o.GroupVersionKind().GroupKind()] = true
-	}
+	kinds := kindsOf(wanted)
 	before := maps.Clone(kinds)
 	maps.Copy(before, known)
-	if len(before) == 0 {
-		return State{}, s.removeParent(ctx, parent)
-	}
-	if err := s.putParent(ctx, parent, before); err != nil { // before the first object of a kind: it would never be pruned
-		return State{}, err
+	if len(before) > 0 { // before the first object of a kind: a later release would never prune it
+		if err := s.putParent(ctx, parent, before); err != nil {
+			return State{}, err
+		}
 	}
 	members, failed, unknown := s.members(ctx, before)
 	state, err := s.applyAll(ctx, wanted, members, failed)
@@ -118,11 +117,7 @@ func (s Set) Apply(ctx context.Context, wanted []*unstructured.Unstructured) (St
 
 // Remove the members of one kind, and return those that aren't gone.
 func (s Set) Remove(ctx context.Context, kind schema.GroupKind) (going []string, _ error) {
-	_, known, err := s.parent(ctx)
-	if err != nil || !known[kind] {
-		return nil, err
-	}
-	members, _, err := s.members(ctx, map[schema.GroupKind]bool{kind: true})
+	members, _, err := s.list(ctx, map[schema.GroupKind]bool{kind: true})
 	if err != nil {
 		return nil, err
 	}
@@ -240,14 +235,27 @@ func (s Set) fields(want *unstructured.Unstructured) (*unstructured.Unstructured
 	return u, nil
 }
 
-// members of the Set, of these kinds, and the kinds that they aren't known of. There are none of a kind that isn't served any more.
+// members of the Set, of these kinds and of those that this release deploys, and the kinds that they aren't known of. Without the parent,
+// which others may have deleted, they are found, too.
 func (s Set) members(ctx context.Context, kinds map[schema.GroupKind]bool) (
+	members map[identity]*unstructured.Unstructured, failed map[schema.GroupKind]bool, _ error,
+) {
+	all, err := deployed()
+	if err != nil {
+		return nil, map[schema.GroupKind]bool{}, err
+	}
+	maps.Copy(all, kinds)
+	return s.list(ctx, all)
+}
+
+// list the members of these kinds. There are none of a kind that isn't served any more.
+func (s Set) list(ctx context.Context, kinds map[schema.GroupKind]bool) (
 	members map[identity]*unstructured.Unstructured, failed map[schema.GroupKind]bool, _ error,
 ) {
 	members, failed = map[identity]*unstructured.Unstructured{}, map[schema.GroupKind]bool{}
 	var problems []error
 	for _, kind := range slices.SortedFunc(maps.Keys(kinds), byName) {
-		all, err := s.list(ctx, kind)
+		all, err := s.labelled(ctx, kind)
 		if err != nil {
 			failed[kind] = true
 			problems = append(problems, err)
@@ -262,8 +270,8 @@ func (s Set) members(ctx context.Context, kinds map[schema.GroupKind]bool) (
 	return members, failed, errors.Join(problems...)
 }
 
-// list what has the label of the Set, of one kind.
-func (s Set) list(ctx context.Context, kind schema.GroupKind) ([]unstructured.Unstructured, error) {
+// labelled is what has the label of the Set, of one kind.
+func (s Set) labelled(ctx context.Context, kind schema.GroupKind) ([]unstructured.Unstructured, error) {
 	mapping, err := s.Client.RESTMapper().RESTMapping(kind)
 	if meta.IsNoMatchError(err) {
 		return nil, nil
@@ -357,6 +365,14 @@ func (s Set) removeParent(ctx context.Context, parent *corev1.ConfigMap) error {
 		return fmt.Errorf("delete the parent of the components: %w", err)
 	}
 	return nil
+}
+
+func kindsOf(objects []*unstructured.Unstructured) map[schema.GroupKind]bool {
+	kinds := map[schema.GroupKind]bool{}
+	for _, o := range objects {
+		kinds[o.GroupVersionKind().GroupKind()] = true
+	}
+	return kinds
 }
 
 func byName(a, b schema.GroupKind) int { return strings.Compare(a.String(), b.String()) }

@@ -18,9 +18,7 @@ func (s Set) Plan(ctx context.Context, wanted []*unstructured.Unstructured) (ste
 	if err != nil {
 		return nil, err
 	}
-	for _, o := range wanted {
-		kinds[o.GroupVersionKind().GroupKind()] = true
-	}
+	maps.Copy(kinds, kindsOf(wanted))
 	members, _, err := s.members(ctx, kinds)
 	if err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ func Waiting(o *unstructured.Unstructured) (string, error) {
 		why, err = waiting(o, daemonSet)
 	case corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind():
 		why, err = waiting(o, claim)
-	case svcv1.GroupVersion.WithKind("DPUService").GroupKind():
+	case serviceKind.GroupKind():
 		why, err = waiting(o, service)
 	}
 	if err != nil || why == "" {

@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
@@ -45,12 +47,32 @@ func (r Release) Render(config *operatorv1.DPFOperatorConfig, place Place, netwo
 	return objects, nil
 }
 
+// deployed are the kinds of all objects that Render may return.
+func deployed() (map[schema.GroupKind]bool, error) {
+	kinds := map[schema.GroupKind]bool{serviceKind.GroupKind(): true}
+	for _, c := range Table {
+		if c.Place == DPUClusters || c.Copied {
+			continue
+		}
+		objects, err := read(manifest(c))
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(kinds, kindsOf(objects))
+	}
+	return kinds, nil
+}
+
+func manifest(c Component) string { return "manifests/" + string(c.Key) + ".yaml" }
+
+var serviceKind = svcv1.GroupVersion.WithKind("DPUService")
+
 func (r Release) objects(c Component, config *operatorv1.DPFOperatorConfig, hostCIDR netip.Prefix) ([]*unstructured.Unstructured, error) {
 	if c.Place == DPUClusters {
 		service, err := r.service(c, config, hostCIDR)
 		return []*unstructured.Unstructured{service}, err
 	}
-	objects, err := read("manifests/" + string(c.Key) + ".yaml")
+	objects, err := read(manifest(c))
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +208,7 @@ func (r Release) service(c Component, config *operatorv1.DPFOperatorConfig, host
 	}
 	delete(fields, "status")
 	o := &unstructured.Unstructured{Object: fields}
-	o.SetGroupVersionKind(svcv1.GroupVersion.WithKind("DPUService"))
+	o.SetGroupVersionKind(serviceKind)
 	return o, nil
 }
 
