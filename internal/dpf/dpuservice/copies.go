@@ -5,32 +5,54 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
 // CopiesName of the ConfigMap that names the DPU clusters with copies of pull secrets. The operator makes it before the first one can be
-// made, and a cluster is written into it before its first: so a cluster that isn't in it has none, also while it doesn't answer.
+// made, and a cluster is written into it before the first write into that cluster: so one that isn't in it has none, also while it doesn't
+// answer.
 const CopiesName = "dpf-pull-secret-copies"
 
 func copies(namespace string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: CopiesName}}
 }
 
-// BeginCopies makes the record, before anything is deployed. It is left as it is where there is one.
-func BeginCopies(ctx context.Context, c client.Client, namespace string) error {
-	if err := c.Create(ctx, copies(namespace)); err != nil && !apierrors.IsAlreadyExists(err) {
+// BeginCopies makes the record, before anything is deployed. It goes with its owner, by garbage collection: until the last finalizer is
+// off, a deletion needs it. A record of a former owner says what that has left, and is taken over.
+func BeginCopies(ctx context.Context, c client.Client, live client.Reader, owner client.Object) error {
+	record := copies(owner.GetNamespace())
+	if err := controllerutil.SetOwnerReference(owner, record, c.Scheme()); err != nil {
+		return fmt.Errorf("own the record of copied pull secrets: %w", err)
+	}
+	err := c.Create(ctx, record)
+	if apierrors.IsAlreadyExists(err) {
+		return takeOver(ctx, c, live, owner)
+	}
+	if err != nil {
 		return fmt.Errorf("make the record of copied pull secrets: %w", err)
 	}
 	return nil
 }
 
-// EndCopies deletes the record, when the copies are gone.
-func EndCopies(ctx context.Context, c client.Client, namespace string) error {
-	if err := c.Delete(ctx, copies(namespace)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete the record of copied pull secrets: %w", err)
+func takeOver(ctx context.Context, c client.Client, live client.Reader, owner client.Object) error {
+	record := copies(owner.GetNamespace())
+	if err := live.Get(ctx, client.ObjectKeyFromObject(record), record); err != nil {
+		return fmt.Errorf("read the record of copied pull secrets: %w", err)
+	}
+	before := record.DeepCopy()
+	if err := controllerutil.SetOwnerReference(owner, record, c.Scheme()); err != nil {
+		return fmt.Errorf("own the record of copied pull secrets: %w", err)
+	}
+	if equality.Semantic.DeepEqual(before.OwnerReferences, record.OwnerReferences) {
+		return nil
+	}
+	if err := c.Patch(ctx, record, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("own the record of copied pull secrets: %w", err)
 	}
 	return nil
 }

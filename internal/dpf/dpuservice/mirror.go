@@ -35,6 +35,12 @@ const (
 	mirrorInterval = 10 * time.Minute
 )
 
+// Copies selects the copies in a DPU cluster.
+var Copies = client.MatchingLabels{mirroredLabel: mirrored}
+
+// IsCopy says whether a Secret in a DPU cluster is a copy.
+func IsCopy(o client.Object) bool { return o.GetLabels()[mirroredLabel] == mirrored }
+
 // mirror copies pull secrets into DPU clusters: its requests are these. What is missing, differs, or is an orphan is found by comparing, so
 // that nothing is missed while a cluster or the manager is away.
 type mirror struct {
@@ -106,8 +112,13 @@ func (m *mirror) compare(ctx context.Context, c dpucluster.Cluster) error {
 		return err
 	}
 	var copies corev1.SecretList
-	if err := c.Client.List(ctx, &copies, client.MatchingLabels{mirroredLabel: mirrored}); err != nil {
+	if err := c.Client.List(ctx, &copies, Copies); err != nil {
 		return fmt.Errorf("list the copies: %w", err)
+	}
+	if len(copies.Items) > 0 { // they may be of an installation that had another record
+		if err := NoteCopies(ctx, m.Client, m.live, m.System, c.Name); err != nil {
+			return err
+		}
 	}
 	var problems []error
 	orphans := map[types.NamespacedName]*corev1.Secret{}
@@ -167,7 +178,7 @@ func isPullSecret(s *corev1.Secret) bool {
 }
 
 func removeCopy(ctx context.Context, c client.Client, s *corev1.Secret) error {
-	err := c.Delete(ctx, s, client.Preconditions{UID: &s.UID})
+	err := c.Delete(ctx, s, client.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion}) // it may be a user's by now
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete the copy %s: %w", client.ObjectKeyFromObject(s), err)
 	}
@@ -177,7 +188,7 @@ func removeCopy(ctx context.Context, c client.Client, s *corev1.Secret) error {
 // RemovePullSecrets deletes all copies from a DPU cluster, at the end of an installation. This package's controllers must be gone before.
 func RemovePullSecrets(ctx context.Context, c client.Client) error {
 	var copies corev1.SecretList
-	if err := c.List(ctx, &copies, client.MatchingLabels{mirroredLabel: mirrored}); err != nil {
+	if err := c.List(ctx, &copies, Copies); err != nil {
 		return fmt.Errorf("list the copies: %w", err)
 	}
 	var problems []error
@@ -205,10 +216,10 @@ func (m *mirror) put(ctx context.Context, c dpucluster.Cluster, original, now *c
 		}
 		return nil
 	}
-	if err := dpucluster.EnsureNamespace(ctx, c.Client, original.Namespace); err != nil {
+	if err := NoteCopies(ctx, m.Client, m.live, m.System, c.Name); err != nil {
 		return err
 	}
-	if err := NoteCopies(ctx, m.Client, m.live, m.System, c.Name); err != nil {
+	if err := dpucluster.EnsureNamespace(ctx, c.Client, original.Namespace); err != nil {
 		return err
 	}
 	err := c.Client.Create(ctx, &corev1.Secret{

@@ -29,7 +29,9 @@ func TestPullSecrets_areThoseOfTheHostCluster(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	dpu := testenv.Another(t)
-	f.Expect(dpuservice.BeginCopies(t.Context(), f.Client, f.argo)).To(Succeed())
+	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.argo, Name: "owner"}}
+	f.Expect(f.Create(t.Context(), owner)).To(Succeed())
+	f.Expect(dpuservice.BeginCopies(t.Context(), f.Client, f.Client, owner)).To(Succeed())
 	f.cluster("away", f.nowhere())
 	f.cluster("a", dpu.Kubeconfig)
 	later := testenv.Another(t)

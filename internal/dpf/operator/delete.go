@@ -97,10 +97,8 @@ func (w *round) removeSecrets(ctx context.Context) (kind string, left []string, 
 	if w.lookAtClusters(ctx); w.clustersErr != nil {
 		return kind, nil, w.clustersErr
 	}
-	if left, err = w.unmirror(ctx); err != nil || len(left) > 0 {
-		return kind, left, err
-	}
-	return kind, nil, dpuservice.EndCopies(ctx, w.Client, operatorv1.Namespace)
+	left, err = w.unmirror(ctx)
+	return kind, left, err
 }
 
 // unmirror says which DPU clusters may still have copies.
@@ -163,7 +161,9 @@ func (w *round) abandon(ctx context.Context) (kind string, left []string, _ erro
 	if err != nil {
 		abandoned = []string{"it isn't known what of the network: " + err.Error()}
 	}
-	w.lookAtClusters(ctx)
+	if w.lookAtClusters(ctx); w.clustersErr != nil {
+		abandoned = append(abandoned, "it isn't known in which DPU clusters pull secrets: "+w.clustersErr.Error())
+	}
 	copies, err := w.unmirror(ctx)
 	if err != nil {
 		return kind, nil, err
@@ -171,7 +171,7 @@ func (w *round) abandon(ctx context.Context) (kind string, left []string, _ erro
 	if abandoned = append(abandoned, copies...); len(abandoned) > 0 {
 		w.warn("Abandoned", "it is left: "+strings.Join(abandoned, "; "))
 	}
-	return kind, nil, dpuservice.EndCopies(ctx, w.Client, operatorv1.Namespace)
+	return kind, nil, nil
 }
 
 func (w *round) warn(reason, note string) {

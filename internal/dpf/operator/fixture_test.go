@@ -272,6 +272,7 @@ func (f *fixture) others() {
 		}
 	}
 	f.mirror(ctx)
+	f.collect(ctx)
 }
 
 // bind the volume, as Kubernetes does where its administrator has said nothing of a claim.

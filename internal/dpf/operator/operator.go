@@ -100,7 +100,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 	default:
 		if !slices.Contains(config.Finalizers, operatorv1.Finalizer) { // nothing is deployed yet
-			if err := dpuservice.BeginCopies(ctx, r.Client, config.Namespace); err != nil {
+			if err := dpuservice.BeginCopies(ctx, r.Client, r.Live, config); err != nil {
 				return ctrl.Result{}, err
 			}
 		}

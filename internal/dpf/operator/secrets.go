@@ -64,7 +64,7 @@ func (w *round) unmirrored(ctx context.Context, names []string) (problems []stri
 			continue
 		}
 		copies := secrets()
-		err := cluster.Client.List(ctx, copies, client.InNamespace(operatorv1.Namespace), client.HasLabels{dpuservice.PullSecretLabel})
+		err := cluster.Client.List(ctx, copies, client.InNamespace(operatorv1.Namespace), dpuservice.Copies)
 		if err != nil {
 			problems = append(problems, fmt.Sprintf("DPU cluster %s: list the Secrets: %v", cluster.Name, err))
 			continue
