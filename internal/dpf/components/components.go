@@ -20,6 +20,9 @@ const HostNetworkProvisioner = "dpf-hostnetworkprovisioner"
 // HostNetworkCleanUp is likewise of the DaemonSet that takes away what that has made.
 const HostNetworkCleanUp = HostNetworkProvisioner + "-clean-up"
 
+// DPUServiceController is the name of the Deployment of the component, and of its Pods' label app.kubernetes.io/name.
+const DPUServiceController = "dpf-dpuservice-controller"
+
 // Place is where a component runs.
 type Place string
 

@@ -24,7 +24,7 @@ var dpuServices = svcv1.GroupVersion.WithKind("DPUService")
 func (w *round) delete(ctx context.Context) (gone bool, _ error) {
 	defer w.awaitDeletion()
 	steps := []func(context.Context) (kind string, left []string, _ error){
-		w.restoreNetwork, w.awaitUsers, w.removeServices, w.removeManifests, w.releaseVolume, w.removeSecrets,
+		w.restoreNetwork, w.awaitUsers, w.removeServices, w.removeManifests, w.releaseVolume, w.awaitPods, w.removeSecrets,
 	}
 	if w.config.Annotations[operatorv1.AbandonAnnotation] == "true" {
 		steps = []func(context.Context) (string, []string, error){
@@ -99,6 +99,20 @@ func (w *round) removeSecrets(ctx context.Context) (kind string, left []string, 
 	}
 	left, err = w.unmirror(ctx)
 	return kind, left, err
+}
+
+// awaitPods of the controller that copies pull secrets: they outlive their Deployment.
+func (w *round) awaitPods(ctx context.Context) (kind string, left []string, _ error) {
+	kind = operatorv1.SystemComponentsReconciledCondition
+	pods := &corev1.PodList{}
+	err := w.List(ctx, pods, client.InNamespace(operatorv1.Namespace), client.MatchingLabels{"app.kubernetes.io/name": components.DPUServiceController})
+	if err != nil {
+		return kind, nil, fmt.Errorf("list the Pods of %s: %w", components.DPUServiceController, err)
+	}
+	for _, pod := range pods.Items {
+		left = append(left, fmt.Sprintf("Pod %s, which may copy pull secrets", client.ObjectKeyFromObject(&pod)))
+	}
+	return kind, left, nil
 }
 
 // unmirror says which DPU clusters may still have copies.

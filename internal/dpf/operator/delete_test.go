@@ -134,6 +134,25 @@ func TestDelete_abandonsCopiesThatArentKnown(t *testing.T) {
 	f.Clusters, f.network.moved = clusters, 0
 }
 
+// Of the one that would copy pull secrets again not only the Deployment is gone.
+func TestDelete_waitsForThePodsThatCopyPullSecrets(t *testing.T) {
+	f := newFixture(t)
+	f.create()
+	f.settle()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "still-there",
+		Labels: map[string]string{"app.kubernetes.io/name": "dpf-dpuservice-controller"}}}
+	pod.Spec.Containers = []corev1.Container{{Name: "manager", Image: "x"}}
+	f.Expect(f.WithWatch.Create(t.Context(), pod)).To(Succeed())
+	f.Expect(f.WithWatch.Delete(t.Context(), f.config())).To(Succeed())
+	f.settle()
+	f.Expect(f.objects()).To(BeEmpty())
+	f.Expect(f.labelled()).To(ConsistOf("ngc"))
+	f.Expect(f.condition(operatorv1.ReadyCondition)).To(is(metav1.ConditionFalse, operatorv1.ReasonAwaitingDeletion,
+		"Pod dpf-operator-system/still-there, which may copy pull secrets"))
+	f.Expect(f.WithWatch.Delete(t.Context(), pod, client.GracePeriodSeconds(0))).To(Succeed())
+	f.delete()
+}
+
 // The parent says which kinds to look for: without it, components are found, too.
 func TestDelete_withoutTheParentOfTheComponents(t *testing.T) {
 	f := newFixture(t)
