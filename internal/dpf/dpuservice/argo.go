@@ -172,12 +172,27 @@ func said(o *unstructured.Unstructured) string {
 			all = append(all, message)
 		}
 	}
-	if message, _, _ := unstructured.NestedString(o.Object, "status", "operationState", "message"); message != "" {
-		all = append(all, message)
-	}
+	message, _, _ := unstructured.NestedString(o.Object, "status", "operationState", "message")
+	all = append(append(all, message), refusals(o)...)
 	all = slices.DeleteFunc(slices.Compact(all), func(s string) bool { return s == "" })
 	if len(all) == 0 {
 		return ""
 	}
 	return ": " + strings.Join(all, ", ")
+}
+
+// refusals of the last sync, with the objects: its own message doesn't have them where an object isn't permitted.
+func refusals(o *unstructured.Unstructured) (reasons []string) {
+	const shown = 3
+	results, _, _ := unstructured.NestedSlice(o.Object, "status", "operationState", "syncResult", "resources")
+	for _, r := range results {
+		fields, _ := r.(map[string]any)
+		if message, _ := fields["message"].(string); fields["status"] == "SyncFailed" && message != "" {
+			reasons = append(reasons, fmt.Sprintf("%v %v: %s", fields["kind"], fields["name"], message))
+		}
+	}
+	if more := len(reasons) - shown; more > 0 {
+		reasons = append(reasons[:shown], fmt.Sprintf("and %d more", more))
+	}
+	return reasons
 }

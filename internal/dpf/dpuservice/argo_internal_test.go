@@ -31,3 +31,20 @@ func TestApplication_longNamesStayTwoReleases(t *testing.T) {
 	}
 	g.Expect(seen).To(HaveKey("s"))
 }
+
+// The message of a sync of which an object isn't permitted doesn't say which, nor why.
+func TestApplication_saysWhichObjectsWereRefused(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	result := func(name, status, message string) any {
+		return map[string]any{"kind": "Role", "name": name, "status": status, "message": message}
+	}
+	results := []any{result("a", "Synced", "role/a created")}
+	for _, name := range []string{"b", "c", "d", "e"} {
+		results = append(results, result(name, "SyncFailed", "it is not permitted"))
+	}
+	a := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"operationState": map[string]any{
+		"message": "one or more synchronization tasks are not valid", "syncResult": map[string]any{"resources": results}}}}}
+	g.Expect(said(a)).To(Equal(": one or more synchronization tasks are not valid, Role b: it is not permitted, " +
+		"Role c: it is not permitted, Role d: it is not permitted, and 1 more"))
+}

@@ -1,18 +1,14 @@
-// Package argo stands for Argo CD: it syncs Applications into the clusters of its cluster Secrets, prunes, heals, cascades, and reports
-// sync and health. Instead of rendering Helm charts it asks a function for a chart's objects.
+// Package argo stands for Argo CD: it syncs Applications into the clusters of its cluster Secrets where they differ, prunes, heals,
+// cascades, and reports sync and health. Instead of rendering Helm charts it asks a function for a chart's objects.
 package argo
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -87,58 +83,7 @@ func (a *Argo) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 	if app.GetDeletionTimestamp() != nil {
 		return later, a.finalize(ctx, app)
 	}
-	resources, health, err := a.sync(ctx, app)
-	return later, a.report(ctx, app, resources, health, err)
-}
-
-// sync the objects of a release, and remove those that aren't in it any more.
-func (a *Argo) sync(ctx context.Context, app *unstructured.Unstructured) (resources []any, health string, _ error) {
-	project, err := a.project(ctx, app)
-	if err != nil {
-		return nil, "", err
-	}
-	if err := project.application(app); err != nil {
-		return nil, "", err
-	}
-	to, err := a.destination(ctx, app)
-	if err != nil {
-		return nil, "", err
-	}
-	release := releaseOf(app)
-	objects, err := a.Charts(release)
-	if err != nil { // what was deployed before is as healthy as it was
-		health, _, _ = unstructured.NestedString(app.Object, "status", "health", "status")
-		return nil, health, err
-	}
-	if err := a.begin(ctx, app); err != nil {
-		return nil, "", err
-	}
-	if err := prepare(ctx, to, app, project, release, objects); err != nil {
-		return nil, "", err
-	}
-	health = "Healthy"
-	kept := map[string]bool{}
-	for _, o := range objects {
-		if err := apply(ctx, to, app, o); err != nil {
-			return nil, "", err
-		}
-		if !healthy(o) {
-			health = "Progressing"
-		}
-		resource := resourceOf(o)
-		kept[key(resource)] = true
-		resources = append(resources, resource)
-	}
-	before, _, _ := unstructured.NestedSlice(app.Object, "status", "resources")
-	prune, _, _ := unstructured.NestedBool(app.Object, "spec", "syncPolicy", "automated", "prune")
-	for _, resource := range before {
-		if fields := resource.(map[string]any); prune && !kept[key(fields)] {
-			if _, err := remove(ctx, to, app, fields); err != nil {
-				return nil, "", err
-			}
-		}
-	}
-	return resources, health, nil
+	return later, a.report(ctx, app, a.sync(ctx, app))
 }
 
 func releaseOf(app *unstructured.Unstructured) Release {
@@ -153,59 +98,6 @@ func releaseOf(app *unstructured.Unstructured) Release {
 		Version: text("source", "targetRevision"), Name: text("source", "helm", "releaseName"),
 		Namespace: text("destination", "namespace"), Values: values,
 	}
-}
-
-// begin a sync: that there was one is noted before.
-func (a *Argo) begin(ctx context.Context, app *unstructured.Unstructured) error {
-	if _, begun, _ := unstructured.NestedMap(app.Object, "status", "operationState"); begun {
-		return nil
-	}
-	before := app.DeepCopy()
-	if err := unstructured.SetNestedField(app.Object, "Running", "status", "operationState", "phase"); err != nil {
-		return err
-	}
-	return a.Patch(ctx, app, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-}
-
-// prepare for a sync, which nothing is done of if one object isn't permitted.
-func prepare(
-	ctx context.Context, to client.Client, app *unstructured.Unstructured, project project, release Release, objects []*unstructured.Unstructured,
-) error {
-	options, _, _ := unstructured.NestedStringSlice(app.Object, "spec", "syncPolicy", "syncOptions")
-	if slices.Contains(options, "CreateNamespace=true") {
-		namespace := &unstructured.Unstructured{}
-		namespace.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
-		namespace.SetName(release.Namespace)
-		if err := project.object(to, app, namespace); err != nil {
-			return err
-		}
-		if err := to.Create(ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("create the namespace: %w", err)
-		}
-	}
-	for _, o := range objects {
-		if namespaced, err := to.IsObjectNamespaced(o); err == nil && namespaced && o.GetNamespace() == "" {
-			o.SetNamespace(release.Namespace)
-		}
-		if err := project.object(to, app, o); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func apply(ctx context.Context, to client.Client, app, o *unstructured.Unstructured) error {
-	annotations := o.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[trackingID] = tracked(app, o)
-	o.SetAnnotations(annotations)
-	if err := to.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("argocd-controller"),
-		client.ForceOwnership); err != nil {
-		return fmt.Errorf("sync %s %s: %w", o.GetKind(), o.GetName(), err)
-	}
-	return to.Get(ctx, client.ObjectKeyFromObject(o), o)
 }
 
 // healthy as Argo CD sees it: a DaemonSet that no node wants is.
@@ -224,10 +116,10 @@ func healthy(o *unstructured.Unstructured) bool {
 	return true
 }
 
-func resourceOf(o *unstructured.Unstructured) map[string]any {
+func resourceOf(o *unstructured.Unstructured, status string) map[string]any {
 	kind := o.GroupVersionKind()
 	return map[string]any{
-		"group": kind.Group, "version": kind.Version, "kind": kind.Kind, "namespace": o.GetNamespace(), "name": o.GetName(), "status": "Synced",
+		"group": kind.Group, "version": kind.Version, "kind": kind.Kind, "namespace": o.GetNamespace(), "name": o.GetName(), "status": status,
 	}
 }
 
@@ -266,11 +158,11 @@ func (a *Argo) finalize(ctx context.Context, app *unstructured.Unstructured) err
 	}
 	project, err := a.project(ctx, app)
 	if err != nil {
-		return a.report(ctx, app, nil, "", err)
+		return a.report(ctx, app, outcome{problem: err})
 	}
 	to, err := a.destination(ctx, app)
 	if err != nil {
-		return a.report(ctx, app, nil, "", err)
+		return a.report(ctx, app, outcome{problem: err})
 	}
 	resources, _, _ := unstructured.NestedSlice(app.Object, "status", "resources")
 	all := true
@@ -282,7 +174,7 @@ func (a *Argo) finalize(ctx context.Context, app *unstructured.Unstructured) err
 		all, err = all && gone, errors.Join(err, problem)
 	}
 	if err != nil {
-		return a.report(ctx, app, resources, "", err)
+		return a.report(ctx, app, outcome{problem: err})
 	}
 	if !all {
 		return nil
@@ -290,36 +182,4 @@ func (a *Argo) finalize(ctx context.Context, app *unstructured.Unstructured) err
 	before := app.DeepCopy()
 	controllerutil.RemoveFinalizer(app, cascadeFinalizer)
 	return client.IgnoreNotFound(a.Patch(ctx, app, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
-}
-
-// report sync and health.
-func (a *Argo) report(ctx context.Context, app *unstructured.Unstructured, resources []any, health string, problem error) error {
-	before := app.DeepCopy()
-	status := map[string]any{
-		"sync": map[string]any{"status": "Unknown"}, "health": map[string]any{"status": cmp.Or(health, "Unknown")},
-	}
-	if problem != nil {
-		status["conditions"] = []any{map[string]any{"type": "ComparisonError", "message": problem.Error()}}
-		status["resources"], _, _ = unstructured.NestedSlice(before.Object, "status", "resources")
-	} else {
-		status["resources"] = resources
-	}
-	if operation, begun, _ := unstructured.NestedMap(app.Object, "status", "operationState"); begun {
-		status["operationState"] = operation
-	}
-	sync := status["sync"].(map[string]any)
-	if problem == nil {
-		sync["status"] = "Synced"
-	}
-	spec := app.Object["spec"].(map[string]any)
-	sync["comparedTo"] = map[string]any{"source": spec["source"], "destination": spec["destination"]}
-	app.Object["status"] = status
-	if equality.Semantic.DeepEqual(before.Object, app.Object) {
-		return nil
-	}
-	err := a.Patch(ctx, app, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if apierrors.IsConflict(err) {
-		return nil // it is compared again
-	}
-	return client.IgnoreNotFound(err)
 }
