@@ -98,6 +98,9 @@ func (r *reconciler) apply(ctx context.Context, service *svcv1.DPUService, want 
 	annotations := now.GetAnnotations()
 	delete(annotations, SkipAnnotation)
 	annotations[clusterAnnotation] = want.GetAnnotations()[clusterAnnotation]
+	if !neverSynced(now) {
+		annotations[deployedAnnotation] = "true"
+	}
 	now.SetAnnotations(annotations)
 	now.SetLabels(with(now.GetLabels(), uidLabel, string(service.UID)))
 	controllerutil.AddFinalizer(now, CascadeFinalizer)
@@ -149,12 +152,24 @@ func (r *reconciler) gone(ctx context.Context) (func(*unstructured.Unstructured)
 	return func(a *unstructured.Unstructured) bool { return !exist[a.GetAnnotations()[clusterAnnotation]] }, nil
 }
 
-// neverSynced reports whether Argo CD has deployed nothing of an Application, and, where it is being deleted, never will: it notes that it
-// syncs before it does. So a cluster that has never answered holds up no deletion.
+// neverSynced reports whether nothing of an Application is in its cluster, and, where it is being deleted, never will be: Argo CD notes that
+// it syncs before it does. What is as it has to be it adopts without a sync. So a cluster that has never answered holds up no deletion.
 func neverSynced(a *unstructured.Unstructured) bool {
-	status, _, _ := unstructured.NestedMap(a.Object, "status")
-	return a.Object["operation"] == nil && status["operationState"] == nil && status["history"] == nil
+	if a.GetAnnotations()[deployedAnnotation] != "" || a.Object["operation"] != nil {
+		return false
+	}
+	status, _ := a.Object["status"].(map[string]any)
+	sync, _, _ := unstructured.NestedString(status, "sync", "status")
+	resources, _, _ := unstructured.NestedSlice(status, "resources")
+	return status["operationState"] == nil && status["history"] == nil && !answered(sync) && !slices.ContainsFunc(resources, func(r any) bool {
+		fields, _ := r.(map[string]any)
+		of, _ := fields["status"].(string)
+		return answered(of)
+	})
 }
+
+// answered reports whether a cluster did when Argo CD compared something there.
+func answered(sync string) bool { return sync == "Synced" || sync == "OutOfSync" }
 
 // remove an Application: by Argo CD with all that it has deployed, or without, where that is left.
 func (r *reconciler) remove(ctx context.Context, a *unstructured.Unstructured, leave bool) error {

@@ -41,6 +41,9 @@ const (
 	uidLabel = "svc.dpu.nvidia.com/dpuservice-uid"
 	// serviceAnnotation names the DPUService, and clusterAnnotation the DPU cluster, as namespace/name.
 	serviceAnnotation, clusterAnnotation = "svc.dpu.nvidia.com/dpuservice", "svc.dpu.nvidia.com/dpu-cluster"
+	// deployedAnnotation of an Application says that something of it is, or may be, in its cluster. Argo CD's status says so only as long as
+	// the cluster answers.
+	deployedAnnotation = "svc.dpu.nvidia.com/deployed"
 	// managedLabel is on what is shared by all DPUServices.
 	managedLabel, managed = "svc.dpu.nvidia.com/managed-by", "dpuservice-controller"
 

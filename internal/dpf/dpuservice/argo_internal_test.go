@@ -48,3 +48,29 @@ func TestApplication_saysWhichObjectsWereRefused(t *testing.T) {
 	g.Expect(said(a)).To(Equal(": one or more synchronization tasks are not valid, Role b: it is not permitted, " +
 		"Role c: it is not permitted, Role d: it is not permitted, and 1 more"))
 }
+
+// Nothing is left behind by Applications that are taken for empty: they are deleted without Argo CD.
+func TestApplication_isEmptyOnlyIfNothingSaysOtherwise(t *testing.T) {
+	t.Parallel()
+	status := func(sync string, resources ...any) map[string]any {
+		return map[string]any{"sync": map[string]any{"status": sync}, "resources": resources}
+	}
+	of := func(status string) any { return map[string]any{"kind": "Role", "name": "a", "status": status} }
+	for name, row := range map[string]struct {
+		object map[string]any
+		empty  bool
+	}{
+		"new":                      {map[string]any{}, true},
+		"its cluster is away":      {map[string]any{"status": status("Unknown", of("Unknown"))}, true},
+		"adopted":                  {map[string]any{"status": status("Synced", of("Synced"))}, false},
+		"adopted in part":          {map[string]any{"status": status("Unknown", of("Unknown"), of("Synced"))}, false},
+		"compared":                 {map[string]any{"status": status("OutOfSync", of("OutOfSync"))}, false},
+		"with an operation":        {map[string]any{"operation": map[string]any{}}, false},
+		"with an operation before": {map[string]any{"status": map[string]any{"operationState": map[string]any{}}}, false},
+		"with a history":           {map[string]any{"status": map[string]any{"history": []any{}}}, false},
+		"deployed, and away": {map[string]any{"metadata": map[string]any{"annotations": map[string]any{deployedAnnotation: "true"}},
+			"status": status("Unknown")}, false},
+	} {
+		NewWithT(t).Expect(neverSynced(&unstructured.Unstructured{Object: row.object})).To(Equal(row.empty), name)
+	}
+}

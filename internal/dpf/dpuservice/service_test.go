@@ -123,6 +123,31 @@ func TestService_isNotHeldUpByAClusterThatIsAway(t *testing.T) {
 	f.Eventually(func() string { return f.notes("Abandoned") }).Should(ContainSubstring(f.users + "/a"))
 }
 
+// Argo CD runs no sync where all is as it has to be already, such as after an Application of the same name that was abandoned.
+func TestService_takesWhatArgoCDHasAdopted(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	secret := f.cluster("a", f.itself())
+	s := f.service(f.users, "s", nil)
+	f.Eventually(f.ready(s)).Should(Equal("True"))
+	name := f.applications()["a/"+f.users].GetName()
+	f.change(s, func() { s.Annotations = map[string]string{svcv1.AbandonAnnotation: "true"} })
+	f.Expect(f.Delete(t.Context(), s)).To(Succeed())
+	f.Eventually(f.gone(s)).Should(BeTrue())
+	f.Expect(f.configMaps()).To(ContainElement(name))
+
+	s = f.service(f.users, "s", nil)
+	f.Eventually(f.ready(s)).Should(Equal("True"))
+	f.Expect(f.applications()["a/"+f.users].Object["status"]).NotTo(HaveKey("operationState"))
+	f.change(secret, func() { secret.Data["admin.conf"] = f.nowhere() })
+	f.Eventually(f.ready(s)).Should(ContainSubstring("connection refused"))
+	f.Expect(f.Delete(t.Context(), s)).To(Succeed())
+	f.Consistently(f.gone(s), still).Should(BeFalse(), "something is left in its cluster")
+	f.change(secret, func() { secret.Data["admin.conf"] = f.itself() })
+	f.Eventually(f.gone(s)).Should(BeTrue())
+	f.Expect(f.configMaps()).NotTo(ContainElement(name))
+}
+
 func TestService_leavesAClusterThatIsGone(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
