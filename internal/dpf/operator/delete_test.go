@@ -153,6 +153,21 @@ func TestDelete_waitsForThePodsThatCopyPullSecrets(t *testing.T) {
 	f.delete()
 }
 
+func TestReconcile_saysThatAPullSecretIsInTheWay(t *testing.T) {
+	f := newFixture(t)
+	f.create()
+	f.Expect(f.once()).To(Succeed())
+	foreign := secret("ngc")
+	foreign.Labels = map[string]string{dpuservice.PullSecretLabel: ""}
+	f.Expect(f.clusters[0].Client.DeleteAllOf(t.Context(), &corev1.Secret{}, client.InNamespace(namespace))).To(Succeed())
+	f.Expect(f.clusters[0].Client.Create(t.Context(), foreign)).To(Succeed())
+	f.start()
+	_, err := f.Reconcile(t.Context(), request)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(f.condition(operatorv1.ImagePullSecretsReconciledCondition)).To(pending(
+		"DPU cluster dpus/a has a Secret dpf-operator-system/ngc that isn't a copy: rename or delete it there"))
+}
+
 // The parent says which kinds to look for: without it, components are found, too.
 func TestDelete_withoutTheParentOfTheComponents(t *testing.T) {
 	f := newFixture(t)

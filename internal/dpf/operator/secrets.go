@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -77,10 +78,29 @@ func (w *round) unmirrored(ctx context.Context, names []string) (problems []stri
 			missing = slices.DeleteFunc(missing, func(name string) bool { return name == secret.Name })
 		}
 		for _, name := range missing {
-			problems = append(problems, fmt.Sprintf("DPU cluster %s has no Secret %s", cluster.Name, name))
+			if problem := why(ctx, cluster.Client, name); problem != "" {
+				problems = append(problems, fmt.Sprintf("DPU cluster %s %s", cluster.Name, problem))
+			}
 		}
 	}
 	return problems
+}
+
+// why a DPU cluster has no copy of a Secret.
+func why(ctx context.Context, c client.Client, name string) string {
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	key := client.ObjectKey{Namespace: operatorv1.Namespace, Name: name}
+	err := c.Get(ctx, key, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return "has no Secret " + name
+	case err != nil:
+		return fmt.Sprintf("may have a Secret %s: %v", name, err)
+	case dpuservice.IsCopy(secret): // by now
+		return ""
+	}
+	return fmt.Sprintf("has a Secret %s that isn't a copy: rename or delete it there", key)
 }
 
 func secrets() *metav1.PartialObjectMetadataList {
