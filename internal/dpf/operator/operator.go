@@ -49,6 +49,8 @@ type Reconciler struct {
 
 	checked checked
 	settled settled
+	// seen is the resourceVersion of the configuration after the last look.
+	seen string
 	// awake is since when it is at work without a pause; zero: it isn't.
 	awake time.Time
 }
@@ -78,7 +80,7 @@ type round struct {
 // Reconcile the configuration.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	config := &operatorv1.DPFOperatorConfig{}
-	if err := r.Get(ctx, req.NamespacedName, config); err != nil {
+	if err := r.read(ctx, req.NamespacedName, config); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	before := config.DeepCopy()
@@ -111,11 +113,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		w.sum()
 	}
 	config.Status.ObservedGeneration = config.Generation
-	if err := errors.Join(err, patch.Status(ctx, r.Client, before, config)); err != nil {
+	err = errors.Join(err, patch.Status(ctx, r.Client, before, config))
+	if r.seen = config.ResourceVersion; err != nil {
 		return ctrl.Result{}, err
 	}
 	observePhases(before.Status.Nodes, config.Status.Nodes, r.Clock.Now())
 	return ctrl.Result{RequeueAfter: w.again}, nil
+}
+
+// read the configuration: from the cache, unless that has another version than the one that was seen or written last. It may be older then,
+// and all writes would be refused.
+func (r *Reconciler) read(ctx context.Context, key types.NamespacedName, config *operatorv1.DPFOperatorConfig) error {
+	if err := r.Get(ctx, key, config); err != nil {
+		return err
+	}
+	if config.ResourceVersion == r.seen {
+		return nil
+	}
+	return r.Live.Get(ctx, key, config)
 }
 
 // install everything, as far as its prerequisites are met. What fails holds up what needs it, and nothing else.
