@@ -159,7 +159,7 @@ func forget(o spread, c dpucluster.Cluster) {
 // spread an object over the chosen clusters, and take it away from the others. What a cluster refuses, or can't answer, is its condition,
 // and is tried again; the other clusters don't wait for that.
 func (r *reconciler) spread(ctx context.Context, o spread, chosen, others []dpucluster.Cluster) (result ctrl.Result) {
-	want, err := r.want(o)
+	want, err := r.wanted(o)
 	if err != nil {
 		status.Set(o, r.reconciled, svcv1.ReasonFailure, err.Error())
 		status.Set(o, r.ready, svcv1.ReasonPending, err.Error())
@@ -167,7 +167,7 @@ func (r *reconciler) spread(ctx context.Context, o spread, chosen, others []dpuc
 	}
 	var unwritten, waiting []string
 	for _, c := range chosen {
-		now, problem := r.put(ctx, o, want, c)
+		now, problem := r.put(ctx, want, c)
 		if problem == "" {
 			if problem = r.problem(now); problem != "" {
 				waiting = append(waiting, at(c, problem))
@@ -204,20 +204,20 @@ func at(c dpucluster.Cluster, problem string) string {
 }
 
 // put what is wanted into a cluster, and return it as it is there, or why that isn't possible now.
-func (r *reconciler) put(ctx context.Context, o object, want client.Object, c dpucluster.Cluster) (client.Object, string) {
+func (r *reconciler) put(ctx context.Context, want client.Object, c dpucluster.Cluster) (client.Object, string) {
 	if c.Client == nil {
 		return nil, c.Err.Error()
 	}
 	now := likeThis(want)
-	err := c.Client.Get(ctx, client.ObjectKeyFromObject(o), now)
+	err := c.Client.Get(ctx, client.ObjectKeyFromObject(want), now)
 	switch {
 	case apierrors.IsNotFound(err):
 		now = likeThis(want)
-		now.SetNamespace(o.GetNamespace())
-		now.SetName(o.GetName())
+		now.SetNamespace(want.GetNamespace())
+		now.SetName(want.GetName())
 		fill(now, want)
 		mark(now)
-		if err = dpucluster.EnsureNamespace(ctx, c.Client, o.GetNamespace()); err == nil {
+		if err = dpucluster.EnsureNamespace(ctx, c.Client, want.GetNamespace()); err == nil {
 			err = c.Client.Create(ctx, now)
 		}
 	case err != nil:
@@ -264,12 +264,12 @@ func (r *reconciler) remove(ctx context.Context, o object, c dpucluster.Cluster)
 	if c.Client == nil {
 		return c.Err.Error()
 	}
-	want, err := r.want(o)
+	want, err := r.wanted(o)
 	if err != nil {
 		return err.Error()
 	}
 	now := likeThis(want)
-	err = c.Client.Get(ctx, client.ObjectKeyFromObject(o), now)
+	err = c.Client.Get(ctx, client.ObjectKeyFromObject(want), now)
 	switch {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
 		return ""

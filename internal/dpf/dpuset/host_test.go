@@ -1,6 +1,7 @@
 package dpuset_test
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/dpuset"
 	"github.com/bedplate/bedplate/internal/testenv"
@@ -153,11 +155,12 @@ func TestIPAM_becomesAPool(t *testing.T) {
 		if o == subnet {
 			u.SetGroupVersionKind(dpuset.IPPoolKind)
 		}
-		u.SetNamespace(f.namespace)
-		u.SetName(o.Name)
+		u.SetNamespace(operatorv1.Namespace) // the one that NV-IPAM reads
+		u.SetName(dpuset.PoolKey(o).Name)
 		return u
 	}
 	cidrs, ips := pool(network), pool(subnet)
+	f.Expect(cidrs.GetName()).To(HavePrefix(f.namespace + "-n-"))
 	f.Eventually(gone(t, dpu.Client, cidrs)).Should(BeFalse())
 	f.Eventually(gone(t, dpu.Client, ips)).Should(BeFalse())
 	f.Expect(cidrs.GetLabels()).To(Equal(map[string]string{"pool": "n"}))
@@ -184,4 +187,24 @@ func TestIPAM_becomesAPool(t *testing.T) {
 	f.Expect(f.Delete(t.Context(), network)).To(Succeed())
 	f.Eventually(gone(t, f.Client, network)).Should(BeTrue())
 	f.Expect(gone(t, dpu.Client, cidrs)()).To(BeTrue())
+}
+
+// Pools of all namespaces are in one: neither takes another's place.
+func TestPoolKey_isOfOnePoolOnly(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	key := func(namespace, name string) client.ObjectKey {
+		return dpuset.PoolKey(&svcv1.DPUServiceIPAM{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
+	}
+	g.Expect(key(operatorv1.Namespace, "a")).To(Equal(client.ObjectKey{Namespace: operatorv1.Namespace, Name: "a"}))
+	seen := map[client.ObjectKey]bool{}
+	for _, of := range [][2]string{{operatorv1.Namespace, "a"}, {"x", "a"}, {"y", "a"}, {"x-y", "a"}, {"x", "y-a"}, {operatorv1.Namespace, "x-a"}} {
+		k := key(of[0], of[1])
+		g.Expect(k.Namespace).To(Equal(operatorv1.Namespace))
+		g.Expect(seen).NotTo(HaveKey(k), "%s", of)
+		seen[k] = true
+	}
+	long := strings.Repeat("a", 250)
+	g.Expect(len(key("x", long).Name)).To(BeNumerically("<=", 253))
+	g.Expect(key("x", long+"b")).NotTo(Equal(key("x", long+"c")))
 }

@@ -12,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
+	"github.com/bedplate/bedplate/internal/dpf/naming"
 	"github.com/bedplate/bedplate/internal/dpf/status"
 )
 
@@ -45,7 +47,7 @@ type kind struct {
 	finalizer, reconciled, ready string
 	// selector of DPU clusters.
 	selector func(object) *metav1.LabelSelector
-	// want is what each of them gets: it has the namespace and the name of the object.
+	// want is what each of them gets. Without a name of its own it has the namespace and the name of the object.
 	want func(object) (client.Object, error)
 	// problem of what a cluster has got; "" where it is ready.
 	problem func(client.Object) string
@@ -79,7 +81,7 @@ var kinds = []kind{
 		name: "DPUServiceIPAM", empty: &svcv1.DPUServiceIPAM{}, list: &svcv1.DPUServiceIPAMList{},
 		finalizer: svcv1.DPUServiceIPAMFinalizer, reconciled: svcv1.DPUIPAMObjectReconciledCondition, ready: svcv1.DPUIPAMObjectReadyCondition,
 		selector: func(o object) *metav1.LabelSelector { return o.(*svcv1.DPUServiceIPAM).Spec.ClusterSelector },
-		want:     func(o object) (client.Object, error) { return pool(&o.(*svcv1.DPUServiceIPAM).Spec) },
+		want:     func(o object) (client.Object, error) { return pool(o.(*svcv1.DPUServiceIPAM)) },
 		problem: func(o client.Object) string {
 			if given, _, _ := unstructured.NestedSlice(o.(*unstructured.Unstructured).Object, "status", "allocations"); len(given) == 0 {
 				return "NV-IPAM has given no node addresses yet"
@@ -107,10 +109,30 @@ func setProblem(o client.Object) string {
 	return "its controller hasn't looked at it yet"
 }
 
+// wanted is what each DPU cluster gets of an object, under its name there.
+func (k kind) wanted(o object) (client.Object, error) {
+	want, err := k.want(o)
+	if err == nil && want.GetName() == "" {
+		want.SetNamespace(o.GetNamespace())
+		want.SetName(o.GetName())
+	}
+	return want, err
+}
+
+// PoolKey is where DPU clusters have the pool of a DPUServiceIPAM. NV-IPAM reads the namespace of its component only, so the pools of all
+// namespaces are there, and those of two with one name differ.
+func PoolKey(o client.Object) client.ObjectKey {
+	key := client.ObjectKey{Namespace: operatorv1.Namespace, Name: o.GetName()}
+	if o.GetNamespace() != operatorv1.Namespace {
+		key.Name = naming.Unique(naming.Object, o.GetNamespace()+"-"+o.GetName(), o.GetNamespace(), o.GetName())
+	}
+	return key
+}
+
 // pool of NV-IPAM.
-func pool(spec *svcv1.DPUServiceIPAMSpec) (client.Object, error) {
-	spec = spec.DeepCopy()
-	fields, o := map[string]any{}, &unstructured.Unstructured{}
+func pool(of *svcv1.DPUServiceIPAM) (client.Object, error) {
+	spec := of.Spec.DeepCopy()
+	fields, o, key := map[string]any{}, &unstructured.Unstructured{}, PoolKey(of)
 	switch network, subnet := spec.IPV4Network, spec.IPV4Subnet; {
 	case network != nil:
 		o.SetGroupVersionKind(CIDRPoolKind)
@@ -143,6 +165,8 @@ func pool(spec *svcv1.DPUServiceIPAMSpec) (client.Object, error) {
 		return nil, err
 	}
 	o.Object["spec"] = fields
+	o.SetNamespace(key.Namespace)
+	o.SetName(key.Name)
 	o.SetLabels(spec.Metadata.Labels)
 	o.SetAnnotations(spec.Metadata.Annotations)
 	return o, nil
