@@ -26,7 +26,7 @@ import (
 	"github.com/bedplate/bedplate/internal/patch"
 )
 
-// +kubebuilder:rbac:groups=svc.dpu.nvidia.com,resources=servicechainsets;serviceinterfacesets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=svc.dpu.nvidia.com,resources=servicechainsets;serviceinterfacesets,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=svc.dpu.nvidia.com,resources=servicechainsets/status;serviceinterfacesets/status,verbs=patch
 // +kubebuilder:rbac:groups=svc.dpu.nvidia.com,resources=servicechainsets/finalizers;serviceinterfacesets/finalizers,verbs=update
 // +kubebuilder:rbac:groups=svc.dpu.nvidia.com,resources=servicechains;serviceinterfaces,verbs=get;list;watch;create;patch;delete
@@ -39,8 +39,8 @@ type setKind struct {
 	list     client.ObjectList
 	child    object
 	children client.ObjectList
-	// agents is the finalizer with which a DPU's agent keeps a child.
-	agents            string
+	// finalizer of a set, and that with which a DPU's agent keeps a child.
+	finalizer, agents string
 	reconciled, ready string
 
 	selector func(object) *metav1.LabelSelector
@@ -53,7 +53,8 @@ type setKind struct {
 var setKinds = []setKind{
 	{
 		name: ChainSets, empty: &svcv1.ServiceChainSet{}, list: &svcv1.ServiceChainSetList{},
-		child: &svcv1.ServiceChain{}, children: &svcv1.ServiceChainList{}, agents: svcv1.ServiceChainFinalizer,
+		child: &svcv1.ServiceChain{}, children: &svcv1.ServiceChainList{},
+		finalizer: svcv1.ServiceChainSetFinalizer, agents: svcv1.ServiceChainFinalizer,
 		reconciled: svcv1.ServiceChainsReconciledCondition, ready: svcv1.ServiceChainsReadyCondition,
 		selector: func(o object) *metav1.LabelSelector { return o.(*svcv1.ServiceChainSet).Spec.NodeSelector },
 		status:   func(o object) *svcv1.SetStatus { return &o.(*svcv1.ServiceChainSet).Status },
@@ -66,7 +67,8 @@ var setKinds = []setKind{
 	},
 	{
 		name: InterfaceSets, empty: &svcv1.ServiceInterfaceSet{}, list: &svcv1.ServiceInterfaceSetList{},
-		child: &svcv1.ServiceInterface{}, children: &svcv1.ServiceInterfaceList{}, agents: svcv1.ServiceInterfaceFinalizer,
+		child: &svcv1.ServiceInterface{}, children: &svcv1.ServiceInterfaceList{},
+		finalizer: svcv1.ServiceInterfaceSetFinalizer, agents: svcv1.ServiceInterfaceFinalizer,
 		reconciled: svcv1.ServiceInterfacesReconciledCondition, ready: svcv1.ServiceInterfacesReadyCondition,
 		selector: func(o object) *metav1.LabelSelector { return o.(*svcv1.ServiceInterfaceSet).Spec.NodeSelector },
 		status:   func(o object) *svcv1.SetStatus { return &o.(*svcv1.ServiceInterfaceSet).Status },
@@ -147,17 +149,20 @@ func (f *fanOut) all(ctx context.Context, _ client.Object) (requests []ctrl.Requ
 
 // Reconcile a set.
 func (f *fanOut) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	children, err := f.childrenOf(ctx, req.NamespacedName)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
 	set := f.empty.DeepCopyObject().(object)
-	err = f.Get(ctx, req.NamespacedName, set)
+	err := f.Get(ctx, req.NamespacedName, set)
 	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, err
 	}
-	if err != nil || set.GetDeletionTimestamp() != nil { // Kubernetes deletes the children
-		return ctrl.Result{}, f.releaseDead(ctx, children)
+	if err != nil || set.GetDeletionTimestamp() != nil {
+		return ctrl.Result{}, f.delete(ctx, req.NamespacedName, set)
+	}
+	if err := patch.AddFinalizer(ctx, f.Client, set, f.finalizer); err != nil {
+		return ctrl.Result{}, err
+	}
+	children, err := f.childrenOf(ctx, f.Client, req.NamespacedName)
+	if err != nil {
+		return ctrl.Result{}, err
 	}
 	before := set.DeepCopyObject().(object)
 	err = f.spread(ctx, set, children)
@@ -169,9 +174,9 @@ func (f *fanOut) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 }
 
 // childrenOf a set by its name: where it is gone, its UID isn't known.
-func (f *fanOut) childrenOf(ctx context.Context, set types.NamespacedName) (children []object, _ error) {
+func (f *fanOut) childrenOf(ctx context.Context, from client.Reader, set types.NamespacedName) (children []object, _ error) {
 	all := f.children.DeepCopyObject().(client.ObjectList)
-	if err := f.List(ctx, all, client.InNamespace(set.Namespace)); err != nil {
+	if err := from.List(ctx, all, client.InNamespace(set.Namespace)); err != nil {
 		return nil, fmt.Errorf("list what the set has made: %w", err)
 	}
 	return children, meta.EachListItem(all, func(item runtime.Object) error {
@@ -237,11 +242,9 @@ func (f *fanOut) spread(ctx context.Context, set object, children []object) erro
 		waiting = append(waiting, "node "+node)
 	}
 	problems = append(problems, f.removeStale(ctx, stale))
-	for _, child := range stale {
-		if node := f.node(child); chosen[node] { // the old one goes first
-			delete(chosen, node)
-			unwritten = append(unwritten, "node "+node)
-		}
+	for _, child := range stale { // also where the node is to have another one: the old one goes first
+		delete(chosen, f.node(child))
+		unwritten = append(unwritten, "node "+f.node(child))
 	}
 	for node := range chosen {
 		if err := f.create(ctx, set, node); err != nil {

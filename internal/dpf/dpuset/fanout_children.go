@@ -16,6 +16,7 @@ import (
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/naming"
 	"github.com/bedplate/bedplate/internal/dpf/status"
+	"github.com/bedplate/bedplate/internal/patch"
 )
 
 // firstConflict of problems, if there is one: then another look is all that is needed.
@@ -71,6 +72,29 @@ func (f *fanOut) createNamed(ctx context.Context, set object, node, name string)
 		return err
 	}
 	return f.Create(ctx, child)
+}
+
+// delete what a set has made. The set stays until all of it is gone: otherwise the components that agents are of could be removed before
+// these have cleaned up. One that is gone already, or has no finalizer, has its children deleted by Kubernetes.
+func (f *fanOut) delete(ctx context.Context, name client.ObjectKey, set object) error {
+	children, err := f.childrenOf(ctx, f.live, name) // the cache may not have the newest yet
+	if err != nil {
+		return err
+	}
+	if !controllerutil.ContainsFinalizer(set, f.finalizer) {
+		return f.releaseDead(ctx, children)
+	}
+	if len(children) == 0 {
+		return patch.RemoveFinalizer(ctx, f.Client, set, f.finalizer)
+	}
+	before := set.DeepCopyObject().(object)
+	var left []string
+	for _, child := range children {
+		left = append(left, "node "+f.node(child))
+	}
+	slices.Sort(left)
+	status.Set(set, svcv1.ReadyCondition, svcv1.ReasonAwaitingDeletion, "what it has made is still on "+status.List(left))
+	return errors.Join(f.removeStale(ctx, children), patch.All(ctx, f.Client, before, set))
 }
 
 // removeStale deletes what no node should have any more.

@@ -121,6 +121,50 @@ func TestFanOut_letsGoWhatADeadNodeHas(t *testing.T) {
 	f.Eventually(f.interfaces).Should(BeEmpty(), "also of a set that is gone")
 }
 
+// A set that is gone says that nothing is left of it: the operator takes away the agents then, which would have to clean up.
+func TestFanOut_aSetOutlivesWhatItHasMade(t *testing.T) {
+	t.Parallel()
+	f := dpuCluster(t)
+	set := f.interfaceSet("s")
+	node := f.node("a").Name
+	f.Eventually(f.interfaces).Should(HaveKey("a"))
+	i := f.interfaces()["a"]
+	f.change(i, func() { i.Finalizers = []string{svcv1.ServiceInterfaceFinalizer} }) // as its agent does
+	f.Expect(f.Delete(t.Context(), set)).To(Succeed())
+	f.Eventually(f.ready(set)).Should(Equal("AwaitingDeletion: what it has made is still on node " + node))
+	f.Eventually(func() bool { i := f.interfaces()["a"]; return i != nil && i.DeletionTimestamp != nil }).Should(BeTrue())
+	f.Consistently(gone(t, f.Client, set), still).Should(BeFalse())
+	f.change(i, func() { i.Finalizers = nil })
+	f.Eventually(gone(t, f.Client, set)).Should(BeTrue())
+	f.Expect(f.interfaces()).To(BeEmpty())
+}
+
+// A node that isn't chosen any more has its interface until the agent has removed it.
+func TestFanOut_isntReconciledWhileANodeHasWhatItShouldnt(t *testing.T) {
+	t.Parallel()
+	f := dpuCluster(t)
+	set := f.interfaceSet("s")
+	f.node("a")
+	b := f.node("b")
+	f.Eventually(f.interfaces).Should(And(HaveKey("a"), HaveKey("b")))
+	f.makeReady(f.Client, f.interfaces()["a"])
+	f.makeReady(f.Client, f.interfaces()["b"])
+	f.Eventually(f.ready(set)).Should(Equal("True"))
+	i := f.interfaces()["b"]
+	f.change(i, func() { i.Finalizers = []string{svcv1.ServiceInterfaceFinalizer} })
+	f.change(set, func() {
+		set.Spec.NodeSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "old", Operator: metav1.LabelSelectorOpDoesNotExist}}
+	})
+	f.change(b, func() { b.Labels["old"] = "" })
+	reconciled := f.condition(set, svcv1.ServiceInterfacesReconciledCondition)
+	f.Eventually(reconciled).Should(Equal("Pending: node " + b.Name))
+	f.Consistently(f.ready(set), still).Should(Equal("Pending: node " + b.Name))
+	f.Expect(set.Status.NumberApplied).To(Equal(int32(1)))
+	f.change(i, func() { i.Finalizers = nil })
+	f.Eventually(reconciled).Should(Equal("True"))
+	f.Eventually(f.ready(set)).Should(Equal("True"))
+}
+
 // The chain of a set has the name SET-NODE, unless something else has it: "a" on node "b-c" and "a-b" on node "c" are two.
 func TestFanOut_hasNamesThatDontCollide(t *testing.T) {
 	t.Parallel()

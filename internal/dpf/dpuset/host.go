@@ -278,7 +278,7 @@ func (r *reconciler) remove(ctx context.Context, o object, c dpucluster.Cluster)
 	case now.GetAnnotations()[managedAnnotation] != managed:
 		return ""
 	case now.GetDeletionTimestamp() != nil:
-		return "it is still there, with the finalizers " + strings.Join(now.GetFinalizers(), ", ")
+		return "it is still there, with the finalizers " + strings.Join(now.GetFinalizers(), ", ") + said(now)
 	}
 	uid := now.GetUID()
 	err = c.Client.Delete(ctx, now, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
@@ -286,6 +286,16 @@ func (r *reconciler) remove(ctx context.Context, o object, c dpucluster.Cluster)
 		return shown(err)
 	}
 	return "it is being deleted"
+}
+
+// said is why a set is still there.
+func said(now client.Object) string {
+	if set, is := now.(object); is {
+		if c := meta.FindStatusCondition(set.GetStatus().Conditions, svcv1.ReadyCondition); c != nil && c.Reason == svcv1.ReasonAwaitingDeletion {
+			return ": " + c.Message
+		}
+	}
+	return ""
 }
 
 // delete an object from all clusters, and report whether it is gone. No worker waits for that, and a cluster that is gone for good can be

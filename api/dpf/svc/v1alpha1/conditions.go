@@ -75,6 +75,10 @@ const (
 	DPUServiceIPAMFinalizer = "svc.dpu.nvidia.com/dpuserviceipam"
 	// InUseFinalizer keeps a DPUServiceInterface while a DPUService has it: see UsedByAnnotation.
 	InUseFinalizer = "svc.dpu.nvidia.com/in-use"
+	// ServiceChainSetFinalizer keeps a ServiceChainSet until its ServiceChains are gone.
+	ServiceChainSetFinalizer = "svc.dpu.nvidia.com/servicechainset"
+	// ServiceInterfaceSetFinalizer keeps a ServiceInterfaceSet until its ServiceInterfaces are gone.
+	ServiceInterfaceSetFinalizer = "svc.dpu.nvidia.com/serviceinterfaceset"
 	// ServiceInterfaceFinalizer keeps a ServiceInterface until its DPU's agent has removed it.
 	ServiceInterfaceFinalizer = "svc.dpu.nvidia.com/serviceinterface"
 	// ServiceChainFinalizer keeps a ServiceChain until its DPU's agent has removed it.
@@ -90,6 +94,9 @@ const AbandonAnnotation = "svc.dpu.nvidia.com/abandon"
 
 // ServiceIDLabel of the pods of a service, and of the ServiceInterfaces that a service has.
 const ServiceIDLabel = "svc.dpu.nvidia.com/service"
+
+// NetworksAnnotation of pods asks Multus for their networks.
+const NetworksAnnotation = "k8s.v1.cni.cncf.io/networks"
 
 // Object is any kind of this package.
 //
