@@ -102,6 +102,28 @@ func TestChain_comesBackWhateverIsWrecked(t *testing.T) {
 	w.Expect(w.pings("h1", ip("h3"))()).To(BeFalse())
 }
 
+// What ovs-vswitchd hasn't done yet when it dies, the next one does.
+func TestChain_ovsVswitchdDiesInMidChange(t *testing.T) {
+	t.Parallel()
+	w, c := twoSwitches(t)
+	w.untilReady(c)
+	pid := w.in(dpu, "cat", w.dir("ovs-vswitchd.pid"))
+	again := make(chan error, 8)
+	w.fabric.KeepSwitches(func(err error) { again <- err })
+	w.in(dpu, "kill", "-STOP", pid)
+	w.Expect(w.Delete(t.Context(), c)).To(Succeed())
+	more := w.ifc("more", physical("p0"))
+	next := w.chain("next", []string{"a", "c"}, []string{"b", "pf3", "more"})
+	w.Eventually(func() string { return w.vsctl("--no-wait", "list-ports", "br-sfc") }).WithTimeout(patience).Should(ContainSubstring("p0"))
+	w.in(dpu, "kill", "-9", pid)
+	w.Eventually(again).WithTimeout(patience).Should(Receive())
+	w.untilReady(next, more)
+	w.untilPings("h1", "h3")
+	w.untilPings("h2", "h4")
+	w.Expect(w.pings("h1", ip("h2"))()).To(BeFalse())
+	w.Eventually(func() bool { return apierrors.IsNotFound(w.Get(t.Context(), client.ObjectKeyFromObject(c), c)) }).WithTimeout(patience).Should(BeTrue())
+}
+
 func TestInterfaces_ofEachType(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 4)

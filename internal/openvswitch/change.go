@@ -99,3 +99,10 @@ func (c *Change) CreateBridge(root *vswitchd.OpenvSwitch, bridge *vswitchd.Bridg
 	c.Create(local, port, bridge)
 	c.Mutate(root, model.Mutation{Field: &root.Bridges, Mutator: ovsdb.MutateOperationInsert, Value: []string{bridge.UUID}})
 }
+
+// RemoveBridge with its ports. Where it has got another port since it was read, the whole change fails.
+func (c *Change) RemoveBridge(root *vswitchd.OpenvSwitch, bridge *vswitchd.Bridge) {
+	now := 0
+	c.add(c.database.ovsdb().Where(bridge).Wait(ovsdb.WaitConditionEqual, &now, bridge, &bridge.Ports))
+	c.Mutate(root, model.Mutation{Field: &root.Bridges, Mutator: ovsdb.MutateOperationDelete, Value: []string{bridge.UUID}})
+}

@@ -147,7 +147,7 @@ func (a *agent) apply(ctx context.Context, o objects) (plan, error) {
 	}
 	var byPort map[string]int
 	byPort, p.waiting = numbers(now)
-	if a.config.has(Chains) {
+	if a.config.has(Chains) && now.Bridges[Bridge] != nil { // without the bridge there are no flows
 		if err := a.flows.apply(ctx, p.segments, byPort); err != nil {
 			return plan{}, err
 		}

@@ -35,11 +35,13 @@ type node struct {
 	*WithT
 	api      client.WithWatch
 	name     string // and namespace
+	kind     string // of the ports to hardware
 	fabric   *fabric.Fabric
 	database *openvswitch.Database
 }
 
-func newNode(t *testing.T) *node {
+// bareNode has no bridge.
+func bareNode(t *testing.T) *node {
 	t.Helper()
 	fabrictest.Require(t)
 	toolstest.Programs(t, "ovs-vsctl", "ovs-ofctl")
@@ -50,6 +52,13 @@ func newNode(t *testing.T) *node {
 	n.Expect(err).NotTo(HaveOccurred())
 	n.database.Connect(t.Context())
 	t.Cleanup(n.database.Close)
+	return n
+}
+
+// newNode has a bridge with a port of a service's pod, as the CNI has made it.
+func newNode(t *testing.T) *node {
+	t.Helper()
+	n := bareNode(t)
 	n.vsctl("add-br", "br-sfc", "--", "set", "bridge", "br-sfc", "datapath_type=netdev", "--",
 		"add-port", "br-sfc", "svc", "--", "set", "interface", "svc", "type=internal", `external_ids:dpf-id="`+n.name+`/pod/net1"`)
 	n.made(&corev1.Pod{
@@ -107,7 +116,7 @@ func (n *node) reconcile(at *death) (killed bool) {
 		},
 	})
 	a := &agent{
-		Client: c, cache: n.api, config: Config{Node: n.name, DatapathType: "netdev", Interval: time.Second}, database: n.database,
+		Client: c, cache: n.api, config: Config{Node: n.name, DatapathType: "netdev", InterfaceType: n.kind, Interval: time.Second}, database: n.database,
 		flows: &flows{program: program, dir: n.fabric.RunDir("dpu")},
 	}
 	_, err := a.Reconcile(n.Context(), reconcile.Request{})

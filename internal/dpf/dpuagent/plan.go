@@ -49,11 +49,13 @@ type port struct {
 type plan struct {
 	ports    map[string]port                         // by name
 	plugs    map[client.ObjectKey]plug               // of ServiceInterfaces
+	pods     map[client.ObjectKey]*corev1.Pod        // of ServiceInterfaces of services
 	segments [][]plug                                // each of at least two
 	members  map[client.ObjectKey][]client.ObjectKey // ServiceInterfaces of ServiceChains
 	// problems of ServiceInterfaces, and of ServiceChains.
 	interfaces, chains map[client.ObjectKey]problem
-	waiting            map[string]problem // of ports that Open vSwitch doesn't forward for yet
+	addresses          map[client.ObjectKey]problem // of interfaces that ServiceChains give addresses to
+	waiting            map[string]problem           // of ports that Open vSwitch doesn't forward for yet
 }
 
 // planned of the objects. found tells which port of the bridge the CNI has made for an interface of a pod.
@@ -61,19 +63,22 @@ func planned(o objects, kind string, found func(id string) string) plan {
 	p := plan{
 		ports: map[string]port{}, plugs: map[client.ObjectKey]plug{}, members: map[client.ObjectKey][]client.ObjectKey{},
 		interfaces: map[client.ObjectKey]problem{}, chains: map[client.ObjectKey]problem{},
+		pods: map[client.ObjectKey]*corev1.Pod{}, addresses: map[client.ObjectKey]problem{},
 	}
-	for _, i := range o.interfaces {
+	for _, i := range byAge(o.interfaces) {
 		if !i.DeletionTimestamp.IsZero() {
 			continue
 		}
 		key := client.ObjectKeyFromObject(i)
+		at := plug{}
 		if i.Spec.InterfaceType == svcv1.InterfaceService {
-			if p.plugs[key], p.interfaces[key] = o.service(i, found); p.plugs[key].port == "" {
-				delete(p.plugs, key)
-			}
-			continue
+			at.port, p.pods[key], p.interfaces[key] = o.service(i, found)
+		} else {
+			at, p.interfaces[key] = p.own(i.Spec, kind)
 		}
-		p.plugs[key] = p.own(i.Spec, kind)
+		if p.interfaces[key] == (problem{}) {
+			p.plugs[key] = at
+		}
 	}
 	in := map[plug]string{} // the chain that each is in
 	for _, c := range byAge(o.chains) {
@@ -85,8 +90,7 @@ func planned(o objects, kind string, found func(id string) string) plan {
 }
 
 // own plug of an interface whose port is ours to make.
-func (p *plan) own(spec svcv1.ServiceInterfaceSpec, kind string) plug {
-	at := plug{}
+func (p *plan) own(spec svcv1.ServiceInterfaceSpec, kind string) (at plug, wrong problem) {
 	switch spec.InterfaceType {
 	case svcv1.InterfacePhysical:
 		at.port = spec.Physical.InterfaceName
@@ -101,13 +105,33 @@ func (p *plan) own(spec svcv1.ServiceInterfaceSpec, kind string) plug {
 		if spec.OVN != nil {
 			bridge = cmp.Or(spec.OVN.ExternalBridge, bridge)
 		}
+		if bridge == Bridge {
+			return at, itself
+		}
 		near, far := patchPorts(bridge)
-		p.ports[near] = port{Bridge, patchKind, map[string]string{"peer": far}}
-		p.ports[far] = port{bridge, patchKind, map[string]string{"peer": near}}
-		return plug{port: near}
+		return plug{port: near}, p.make(map[string]port{
+			near: {Bridge, patchKind, map[string]string{"peer": far}}, far: {bridge, patchKind, map[string]string{"peer": near}},
+		})
 	}
-	p.ports[at.port] = port{bridge: Bridge, kind: kind}
-	return at
+	if at.port == Bridge { // its own port leads to the DPU
+		return at, itself
+	}
+	return at, p.make(map[string]port{at.port: {bridge: Bridge, kind: kind}})
+}
+
+var itself = failure("%s is the bridge of chains itself: name something else", Bridge)
+
+// make all of these ports, or none: an older ServiceInterface may want one of them to be something else.
+func (p *plan) make(ports map[string]port) problem {
+	for _, name := range slices.Sorted(maps.Keys(ports)) {
+		had, taken := p.ports[name]
+		want := ports[name]
+		if taken && (had.bridge != want.bridge || had.kind != want.kind || !maps.Equal(had.options, want.options)) {
+			return failure("an older ServiceInterface has port %s on bridge %s: name another one", name, had.bridge)
+		}
+	}
+	maps.Copy(p.ports, ports)
+	return problem{}
 }
 
 // patchPorts between the bridge of chains and ovn-kubernetes'. The names at br-ovn are those that its gateway options have.
@@ -119,12 +143,12 @@ func patchPorts(bridge string) (near, far string) {
 }
 
 // service finds the port that the CNI has made for a pod: it writes the pod's namespace, name and interface beside it.
-func (o objects) service(i *svcv1.ServiceInterface, found func(id string) string) (plug, problem) {
+func (o objects) service(i *svcv1.ServiceInterface, found func(id string) string) (string, *corev1.Pod, problem) {
 	pods := slices.DeleteFunc(slices.Clone(o.pods), func(pod corev1.Pod) bool {
 		return pod.Namespace != i.Namespace || pod.Labels[svcv1.ServiceIDLabel] != i.Spec.Service.ServiceID
 	})
 	if len(pods) == 0 {
-		return plug{}, pending("service %s has no pod on this node in namespace %s", i.Spec.Service.ServiceID, i.Namespace)
+		return "", nil, pending("service %s has no pod on this node in namespace %s", i.Spec.Service.ServiceID, i.Namespace)
 	}
 	// Of two in a rolling update the one that stays, and of these the newer one.
 	slices.SortFunc(pods, func(a, b corev1.Pod) int {
@@ -136,12 +160,12 @@ func (o objects) service(i *svcv1.ServiceInterface, found func(id string) string
 		}
 		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 	})
-	for _, pod := range pods {
-		if name := found(pod.Namespace + "/" + pod.Name + "/" + i.Spec.Service.InterfaceName); name != "" {
-			return plug{port: name}, problem{}
+	for n := range pods {
+		if name := found(keyOf(&pods[n]) + "/" + i.Spec.Service.InterfaceName); name != "" {
+			return name, &pods[n], problem{}
 		}
 	}
-	return plug{}, pending("pod %s has no interface %s on bridge %s: see its annotation k8s.v1.cni.cncf.io/networks",
+	return "", nil, pending("pod %s has no interface %s on bridge %s: see its annotation k8s.v1.cni.cncf.io/networks",
 		pods[0].Name, i.Spec.Service.InterfaceName, Bridge)
 }
 
@@ -153,8 +177,12 @@ func (p *plan) chain(o objects, c *svcv1.ServiceChain, in map[plug]string) {
 		for _, each := range s.Ports {
 			i, wrong := o.choose(c, each.ServiceInterface.MatchLabels)
 			if wrong == (problem{}) {
-				p.members[key] = append(p.members[key], i)
-				wrong = p.join(&segment, i, fmt.Sprintf("switch %d of ServiceChain %s", n, key), in)
+				member := client.ObjectKeyFromObject(i)
+				p.members[key] = append(p.members[key], member)
+				wrong = p.join(&segment, member, fmt.Sprintf("switch %d of ServiceChain %s", n, key), in)
+				if each.ServiceInterface.IPAM != nil && p.addresses[key] == (problem{}) {
+					p.addresses[key] = p.address(i)
+				}
 			}
 			if p.chains[key] == (problem{}) {
 				p.chains[key] = wrong
@@ -184,28 +212,28 @@ func (p *plan) join(segment *[]plug, i client.ObjectKey, where string, in map[pl
 }
 
 // choose the one ServiceInterface of a node that has the labels.
-func (o objects) choose(c *svcv1.ServiceChain, matchLabels map[string]string) (client.ObjectKey, problem) {
+func (o objects) choose(c *svcv1.ServiceChain, matchLabels map[string]string) (chosen *svcv1.ServiceInterface, _ problem) {
 	selector := labels.SelectorFromSet(matchLabels)
 	var names []string
 	for _, i := range o.interfaces {
 		if i.Namespace == c.Namespace && i.DeletionTimestamp.IsZero() && selector.Matches(labels.Set(i.Labels)) {
-			names = append(names, i.Name)
+			names, chosen = append(names, i.Name), i
 		}
 	}
 	switch len(names) {
 	case 0:
-		return client.ObjectKey{}, pending("no ServiceInterface of this node has the labels %s: create it", selector)
+		return nil, pending("no ServiceInterface of this node has the labels %s: create it", selector)
 	case 1:
-		return client.ObjectKey{Namespace: c.Namespace, Name: names[0]}, problem{}
+		return chosen, problem{}
 	}
 	slices.Sort(names)
-	return client.ObjectKey{}, failure("ServiceInterfaces %s have the labels %s: only one may", strings.Join(names, ", "), selector)
+	return nil, failure("ServiceInterfaces %s have the labels %s: only one may", strings.Join(names, ", "), selector)
 }
 
-// byAge so that an older chain keeps its ports.
-func byAge(chains []*svcv1.ServiceChain) []*svcv1.ServiceChain {
-	return slices.SortedFunc(slices.Values(chains), func(a, b *svcv1.ServiceChain) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(keyOf(a), keyOf(b)))
+// byAge so that an older object keeps its ports.
+func byAge[T metav1.Object](objects []T) []T {
+	return slices.SortedFunc(slices.Values(objects), func(a, b T) int {
+		return cmp.Or(a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time), strings.Compare(keyOf(a), keyOf(b)))
 	})
 }
 
@@ -213,3 +241,6 @@ func keyOf(o metav1.Object) string { return o.GetNamespace() + "/" + o.GetName()
 
 // sortedPorts are the names of the ports that are to be there.
 func (p plan) sortedPorts() []string { return slices.Sorted(maps.Keys(p.ports)) }
+
+// empty: no interface wants anything of this node.
+func (p plan) empty() bool { return len(p.interfaces) == 0 }

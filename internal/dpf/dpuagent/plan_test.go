@@ -20,6 +20,12 @@ func onVLAN(name string, id int32) *svcv1.ServiceInterface {
 	return on(name, svcv1.ServiceInterfaceSpec{InterfaceType: svcv1.InterfaceVLAN, VLAN: &svcv1.VLAN{VLANID: id, ParentInterfaceRef: "p0"}})
 }
 
+func physical(name, port string, age int64) *svcv1.ServiceInterface {
+	i := on(name, svcv1.ServiceInterfaceSpec{InterfaceType: svcv1.InterfacePhysical, Physical: &svcv1.Physical{InterfaceName: port}})
+	i.CreationTimestamp = metav1.Unix(-age, 0)
+	return i
+}
+
 func chain(name string, age time.Duration, interfaces ...string) *svcv1.ServiceChain {
 	c := &svcv1.ServiceChain{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, CreationTimestamp: metav1.NewTime(time.Unix(0, 0).Add(-age))}}
 	s := svcv1.Switch{}
@@ -37,7 +43,7 @@ func TestPlanned_aPortIsInOneSwitch(t *testing.T) {
 	g := NewWithT(t)
 	o := objects{
 		interfaces: []*svcv1.ServiceInterface{onVLAN("a", 1), onVLAN("b", 2), onVLAN("twin", 1),
-			on("p1", svcv1.ServiceInterfaceSpec{InterfaceType: svcv1.InterfacePhysical, Physical: &svcv1.Physical{InterfaceName: "p1"}})},
+			physical("p1", "p1", 0)},
 		chains: []*svcv1.ServiceChain{chain("younger", time.Hour, "twin", "b"), chain("older", 2*time.Hour, "a", "p1"), chain("both", 0, "a", "b")},
 	}
 	p := planned(o, "", nil)
@@ -78,5 +84,65 @@ func TestPlanned_thePodOfAServiceThatStays(t *testing.T) {
 		p := planned(objects{interfaces: []*svcv1.ServiceInterface{i}, pods: row.pods}, "", found)
 		NewWithT(t).Expect(p.plugs[key("i")].port).To(Equal(row.port))
 		NewWithT(t).Expect(p.interfaces[key("i")] == problem{}).To(Equal(row.port != ""))
+	}
+}
+
+// Interfaces come in any order from the cache. Of two that want a port in different ways it would be another one in each round.
+func TestPlanned_aPortIsMadeInOneWay(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ovn := on("ovn", svcv1.ServiceInterfaceSpec{InterfaceType: svcv1.InterfaceOVN})
+	ovn.CreationTimestamp = metav1.Unix(0, 0)
+	far, near := physical("far", "puplinkbrovn", 2), physical("near", "puplinkbrsfc", 1)
+	for _, order := range [][]*svcv1.ServiceInterface{{ovn, near, far}, {far, near, ovn}, {near, ovn, far}} {
+		p := planned(objects{interfaces: order}, "", nil)
+		g.Expect(p.interfaces[key("ovn")].message).To(Equal("an older ServiceInterface has port puplinkbrovn on bridge br-sfc: name another one"))
+		g.Expect(p.plugs).To(And(HaveKey(key("near")), HaveKey(key("far")), Not(HaveKey(key("ovn")))))
+		g.Expect(p.ports).To(Equal(map[string]port{"puplinkbrovn": {bridge: Bridge}, "puplinkbrsfc": {bridge: Bridge}}))
+	}
+}
+
+// The bridge's own port leads to the DPU, and a port of this name can't be made beside it: no port of the node could.
+func TestPlanned_theBridgeIsNoInterface(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	p := planned(objects{interfaces: []*svcv1.ServiceInterface{
+		physical("self", Bridge, 0), physical("other", "p0", 0),
+		on("vlan", svcv1.ServiceInterfaceSpec{InterfaceType: svcv1.InterfaceVLAN, VLAN: &svcv1.VLAN{VLANID: 1, ParentInterfaceRef: Bridge}}),
+		on("ovn", svcv1.ServiceInterfaceSpec{InterfaceType: svcv1.InterfaceOVN, OVN: &svcv1.OVN{ExternalBridge: Bridge}}),
+	}}, "", nil)
+	for _, name := range []string{"self", "vlan", "ovn"} {
+		g.Expect(p.interfaces[key(name)].message).To(ContainSubstring("br-sfc is the bridge of chains itself"), name)
+	}
+	g.Expect(p.sortedPorts()).To(Equal([]string{"p0"}))
+}
+
+// What a chain's ipam asks for is in the annotation of pods that the DPUService controller has written, or the chain says why not.
+func TestPlanned_addressesAreThoseOfPods(t *testing.T) {
+	t.Parallel()
+	c := chain("c", 0, "i")
+	c.Spec.Switches[0].Ports[0].ServiceInterface.IPAM = &svcv1.IPAM{MatchLabels: map[string]string{"pool": "p"}}
+	service := on("i", svcv1.ServiceInterfaceSpec{InterfaceType: svcv1.InterfaceService, Service: &svcv1.ServiceDef{ServiceID: "s", InterfaceName: "e0"}})
+	for _, row := range []struct {
+		i        *svcv1.ServiceInterface
+		networks string
+		says     string
+	}{
+		{service, `[{"name":"a","interface":"e0","cni-args":{"poolNames":["p"],"poolType":"ippool"}}]`, ""},
+		{service, `[{"name":"a","interface":"e0"}]`, "pod p gets no address at e0"},
+		{service, `[{"name":"a","interface":"e1","cni-args":{"poolNames":["p"]}}]`, "pod p gets no address at e0"},
+		{service, `a@e0`, "pod p gets no address at e0"},
+		{service, "", "pod p gets no address at e0"},
+		{physical("i", "p0", 0), "", "ServiceInterface i is of the type physical, and only those of services get addresses"},
+	} {
+		g := NewWithT(t)
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", Labels: map[string]string{svcv1.ServiceIDLabel: "s"},
+			Annotations: map[string]string{svcv1.NetworksAnnotation: row.networks}}}
+		p := planned(objects{interfaces: []*svcv1.ServiceInterface{row.i}, chains: []*svcv1.ServiceChain{c}, pods: []corev1.Pod{pod}}, "",
+			func(string) string { return "veth" })
+		reconciled, ready := p.ofChain(key("c"))
+		g.Expect(reconciled).To(Equal(problem{}), "the port is in its switch nevertheless")
+		g.Expect(ready.message).To(HavePrefix(row.says), row.networks)
+		g.Expect(ready == problem{}).To(Equal(row.says == ""))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/ovn-kubernetes/libovsdb/model"
@@ -22,7 +23,7 @@ const (
 	DefaultOVNBridge = "br-ovn"
 
 	patchKind = "patch"
-	// madeKey marks ports that were made here. All others stay as they are.
+	// madeKey marks ports, and the bridge, that were made here. All others stay as they are.
 	madeKey = "dpf.bedplate.dev/made"
 	// podKey is where the CNI writes which interface of which pod a port is for.
 	podKey = "dpf-id"
@@ -36,11 +37,17 @@ func ports(ctx context.Context, database *openvswitch.Database, p plan, datapath
 		return nil, err
 	}
 	s := &sync{Snapshot: found, change: database.Change(), made: map[string][]string{}, problems: map[string]problem{}}
+	removed := p.empty() && s.bridgeIsOurs()
+	if removed {
+		s.change.RemoveBridge(found.Root, found.Bridges[Bridge])
+	}
 	s.removeStale(p)
 	for _, name := range p.sortedPorts() {
 		s.ensure(name, p.ports[name])
 	}
-	s.bridge(datapath)
+	if !removed {
+		s.bridge(p, datapath)
+	}
 	for name, rows := range s.made {
 		if bridge := found.Bridges[name]; bridge != nil {
 			s.change.Mutate(bridge, model.Mutation{Field: &bridge.Ports, Mutator: ovsdb.MutateOperationInsert, Value: rows})
@@ -118,8 +125,18 @@ func (s *sync) repair(existing *vswitchd.Port, wanted port) {
 	}
 }
 
-// bridge makes it, or repairs the setting without which it forwards what no chain has asked for.
-func (s *sync) bridge(datapath string) {
+// bridgeIsOurs reports whether the bridge was made here, and has no port of others.
+func (s *sync) bridgeIsOurs() bool {
+	bridge := s.Bridges[Bridge]
+	if bridge == nil || bridge.ExternalIDs[madeKey] == "" {
+		return false
+	}
+	others := slices.ContainsFunc(s.PortsOf(bridge), func(p *vswitchd.Port) bool { return p.Name != Bridge && p.ExternalIDs[madeKey] == "" })
+	return !others && len(s.PortsOf(bridge)) == len(bridge.Ports)
+}
+
+// bridge makes it for the first interface, or repairs the setting without which it forwards what no chain has asked for.
+func (s *sync) bridge(p plan, datapath string) {
 	if bridge := s.Bridges[Bridge]; bridge != nil {
 		if ptr.Deref(bridge.FailMode, "") != vswitchd.BridgeFailModeSecure {
 			bridge.FailMode = ptr.To(vswitchd.BridgeFailModeSecure)
@@ -127,8 +144,12 @@ func (s *sync) bridge(datapath string) {
 		}
 		return
 	}
+	if p.empty() {
+		return
+	}
 	s.change.CreateBridge(s.Root, &vswitchd.Bridge{
 		UUID: "sfc", Name: Bridge, DatapathType: datapath, FailMode: ptr.To(vswitchd.BridgeFailModeSecure), Ports: s.made[Bridge],
+		ExternalIDs: map[string]string{madeKey: "true"},
 	}, nil)
 }
 

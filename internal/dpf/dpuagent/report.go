@@ -35,7 +35,7 @@ func (p plan) ofInterface(key client.ObjectKey) (reconciled, ready problem) {
 	return problem{}, p.waiting[p.plugs[key].port]
 }
 
-// ofChain: it is ready when all its interfaces are.
+// ofChain: it is ready when all its interfaces are, and have the addresses that it gives them.
 func (p plan) ofChain(key client.ObjectKey) (reconciled, ready problem) {
 	if wrong := p.chains[key]; wrong != (problem{}) {
 		return wrong, wrong
@@ -45,7 +45,7 @@ func (p plan) ofChain(key client.ObjectKey) (reconciled, ready problem) {
 			return problem{}, problem{wrong.reason, "ServiceInterface " + i.Name + ": " + wrong.message}
 		}
 	}
-	return problem{}, problem{}
+	return problem{}, p.addresses[key]
 }
 
 // set the conditions, and write them if they are new.
