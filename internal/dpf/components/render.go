@@ -179,18 +179,21 @@ func references(names []string) (secrets []corev1.LocalObjectReference) {
 type values struct {
 	Image            string                        `json:"image"`
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
-	Config           *provisioners.DPU             `json:"config,omitempty"`
+	Config           string                        `json:"config,omitempty"` // JSON: as an object, managedFields would have each name again
 }
+
+// maxConfig is the size in bytes of a configuration as a string in JSON. Argo CD keeps the values of an Application three times: in spec,
+// status.sync.comparedTo and status.operationState.syncResult. etcd takes 1.5 MiB, and something is left for all the rest.
+const maxConfig = 480 << 10
 
 // service is the DPUService of a component.
 func (r Release) service(c Component, config *operatorv1.DPFOperatorConfig, hostCIDR netip.Prefix) (*unstructured.Unstructured, error) {
 	v := values{Image: r.image(c, config), ImagePullSecrets: references(config.Spec.ImagePullSecrets)}
 	if c.Key == operatorv1.ComponentDPUCNIProvisioner {
-		side, err := dpuSide(config, hostCIDR)
-		if err != nil {
+		var err error
+		if v.Config, err = dpuConfig(config, hostCIDR); err != nil {
 			return nil, err
 		}
-		v.Config = &side
 	}
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -232,6 +235,23 @@ func HostConfig(config *operatorv1.DPFOperatorConfig) (string, error) {
 	}
 	data, err := json.Marshal(side)
 	return string(data), errors.Join(err, side.Validate())
+}
+
+// dpuConfig is what the DPUs' side of the provisioners is told, as JSON.
+func dpuConfig(config *operatorv1.DPFOperatorConfig, hostCIDR netip.Prefix) (string, error) {
+	side, err := dpuSide(config, hostCIDR)
+	if err != nil {
+		return "", err
+	}
+	data, err := json.Marshal(side)
+	if err != nil {
+		return "", fmt.Errorf("write the configuration of the DPUs: %w", err)
+	}
+	if size := len(data) + bytes.Count(data, []byte(`"`)); size > maxConfig { // each quotation mark has a backslash
+		return "", fmt.Errorf("the configuration of %d DPUs has %d bytes, and Argo CD has room for %d: give their nodes shorter names",
+			len(side.PerNodeConfig), size, maxConfig)
+	}
+	return string(data), nil
 }
 
 func dpuSide(config *operatorv1.DPFOperatorConfig, hostCIDR netip.Prefix) (side provisioners.DPU, _ error) {

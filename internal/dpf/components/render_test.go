@@ -198,9 +198,11 @@ func TestRender_editsWhatTheConfigurationSays(t *testing.T) {
 	host, err := config.ParseHost([]byte(text))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(host.PFIPs).To(Equal(map[string]netip.Prefix{"ocp-worker-1": netip.MustParsePrefix("10.0.96.10/24")}))
-	side, _, _ := unstructured.NestedMap(find(all, "DPUService", "dpucniprovisioner").Object, "spec", "helmChart", "values", "config")
-	g.Expect(side).To(HaveKeyWithValue("hostCIDR", "192.0.2.0/24"))
-	g.Expect(side).To(HaveKeyWithValue("hostNodes", map[string]any{"dpu-worker-1": "ocp-worker-1"}))
+	text, _, _ = unstructured.NestedString(find(all, "DPUService", "dpucniprovisioner").Object, "spec", "helmChart", "values", "config")
+	side, err := config.ParseDPU([]byte(text))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(side.HostCIDR).To(Equal(machines))
+	g.Expect(side.HostNodes).To(Equal(map[string]string{"dpu-worker-1": "ocp-worker-1"}))
 
 	c.Spec.ImagePullSecrets, c.Spec.HostNetworkConfiguration = nil, nil
 	without := render(g, c)

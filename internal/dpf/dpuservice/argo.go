@@ -84,7 +84,7 @@ func (c Config) application(service *svcv1.DPUService, cluster types.NamespacedN
 	}
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"project": c.projectName(service.Namespace, cluster), "source": from, "destination": destination(cluster, service.Namespace),
-		"syncPolicy": sync,
+		"syncPolicy": sync, "revisionHistoryLimit": int64(0), // each entry has all values
 	}}}
 	o.SetGroupVersionKind(ApplicationKind)
 	o.SetNamespace(c.Namespace)

@@ -35,10 +35,10 @@ var Table = []Prerequisite{
 	},
 	{
 		Name: "Argo CD", check: argoCD,
-		Detected: "kinds Application and AppProject of argoproj.io/v1alpha1; in dpf-operator-system a repo-server and an application-controller " +
-			"(label app.kubernetes.io/part-of=argocd) with an available replica",
-		Remedy: "install Argo CD in dpf-operator-system, such as by an ArgoCD object of OpenShift GitOps there: one in another namespace doesn't " +
-			"read the AppProjects and cluster Secrets of this one",
+		Detected: "kinds Application and AppProject of argoproj.io/v1alpha1; in dpf-operator-system a repo-server and an " +
+			"application-controller (label app.kubernetes.io/part-of=argocd) with an available replica",
+		Remedy: "install Argo CD in dpf-operator-system, such as by an ArgoCD object of OpenShift GitOps there: one in another namespace " +
+			"doesn't read the AppProjects and cluster Secrets of this one",
 	},
 	{
 		Name: "Kamaji", check: kamaji,
