@@ -2,6 +2,9 @@ package argocd
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,12 +16,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/dpuservice"
+	"github.com/bedplate/bedplate/internal/dpf/provisioner/config"
+	"github.com/bedplate/bedplate/internal/dpf/sim/kamaji"
 )
 
 // service of one of our charts.
@@ -96,13 +102,18 @@ func TestArgoCD_deploysDPUServices(t *testing.T) {
 	for _, chart := range []string{"dpf-servicechainset", "dpf-dpucniprovisioner"} {
 		w.publish(chart, "v1.2.3")
 	}
+	refused := w.service(w.namespace("red"), "refused", "dpf-servicechainset", "v1.2.3", map[string]any{"image": "localhost:5000/a:1"})
 	s := w.service(operatorv1.Namespace, "servicechainset", "dpf-servicechainset", "v1.2.3", map[string]any{"image": "localhost:5000/a:1"})
 	d := w.deployment("dpf-servicechainset")
 	w.isSynced(s, d)
 	w.isHealed(s, d)
 	red := w.areTwo()
 	w.saysWhatFails(red)
-	w.takesAllAlong(s, d, red)
+	w.saysWhatIsRefused(refused)
+	w.hasRoomForEveryHost()
+	w.takesWhatIsAdopted()
+	w.takesAllAlong(s, d, red, refused)
+	w.waitsForNoClusterThatNeverAnswered()
 }
 
 func (w *world) isSynced(s *svcv1.DPUService, d *appsv1.Deployment) {
@@ -153,7 +164,7 @@ func (w *world) areTwo() *svcv1.DPUService {
 	w.t.Log("the newest version, of two services of one name in two namespaces")
 	var both []*svcv1.DPUService
 	for _, namespace := range []string{"blue", "red"} {
-		values := map[string]any{"image": "localhost:5000/" + namespace, "config": map[string]any{"of": namespace}}
+		values := map[string]any{"image": "localhost:5000/" + namespace, "config": `{"of":"` + namespace + `"}`}
 		both = append(both, w.service(w.namespace(namespace), "vtep", "dpf-dpucniprovisioner", ">=0.0.0-0", values))
 	}
 	for _, each := range both {
@@ -183,15 +194,109 @@ func (w *world) saysWhatFails(red *svcv1.DPUService) {
 	w.Expect(failed["health"]).To(HaveKeyWithValue("status", "Healthy"), "what was deployed before runs on")
 }
 
-func (w *world) takesAllAlong(s *svcv1.DPUService, d *appsv1.Deployment, red *svcv1.DPUService) {
+func (w *world) saysWhatIsRefused(refused *svcv1.DPUService) {
 	w.t.Helper()
-	w.t.Log("deletions take all objects along, also of one that is paused or whose chart isn't there")
+	w.t.Log("objects that the project refuses are named, and none of the others is deployed")
+	w.Eventually(w.ready(refused)).Should(MatchRegexp(
+		`ClusterRole \S+: resource rbac.authorization.k8s.io:ClusterRole is not permitted in project doca-platform-project-dpu-red-`))
+	w.t.Log(w.ready(refused)())
+	w.Expect(w.gone(w.dpu, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "red", Name: "dpf-servicechainset"}})()).To(BeTrue())
+}
+
+// hosts is the configuration of the DPUs of as many hosts as there may be, with the longest names that there is room for.
+func (w *world) hosts(hostPF0 string) map[string]any {
+	w.t.Helper()
+	side := config.DPU{PerNodeConfig: map[string]config.DPUNode{}, HostNodes: map[string]string{}, HostPF0: hostPF0,
+		VTEPCIDR: netip.MustParsePrefix("10.0.0.0/8"), HostCIDR: netip.MustParsePrefix("192.0.2.0/24")}
+	for i := range operatorv1.MaxHosts {
+		name, network := fmt.Sprintf("%s-%04d", strings.Repeat("a", 48), i), fmt.Sprintf("10.1%02d.1%02d.", i/100, i%100)
+		side.PerNodeConfig["d"+name] = config.DPUNode{
+			VTEPIP: netip.MustParsePrefix(network + "120/24"), Gateway: netip.MustParseAddr(network + "254"),
+		}
+		side.HostNodes["d"+name] = "h" + name
+	}
+	data, err := json.Marshal(side)
+	w.Expect(err).NotTo(HaveOccurred())
+	return map[string]any{"image": "localhost:5000/a", "config": string(data)}
+}
+
+func (w *world) hasRoomForEveryHost() {
+	w.t.Helper()
+	w.t.Log("the configuration of as many hosts as there may be, and a change of it")
+	values := w.hosts("ens2f0np0")
+	s := w.service(operatorv1.Namespace, "dpucniprovisioner", "dpf-dpucniprovisioner", "v1.2.3", values)
+	w.Eventually(w.ready(s)).Should(Equal("True"))
+	for _, port := range []string{"ens3f0np0", "ens4f0np0"} {
+		values = w.hosts(port)
+		raw, err := json.Marshal(values)
+		w.Expect(err).NotTo(HaveOccurred())
+		w.change(s, w.host, func() { s.Spec.HelmChart.Values.Raw = raw })
+		w.Eventually(w.ready(s)).Should(Equal("True"))
+	}
+	made := &corev1.ConfigMap{ObjectMeta: set(operatorv1.Namespace).ObjectMeta}
+	w.Expect(w.dpu.Get(w.t.Context(), client.ObjectKeyFromObject(made), made)).To(Succeed())
+	w.Expect(made.Data).To(HaveKeyWithValue("config.json", values["config"]))
+	w.Expect(made.Annotations).NotTo(HaveKey(corev1.LastAppliedConfigAnnotation))
+	a := w.application(s)
+	w.Expect(a.Object["status"]).NotTo(HaveKey("history"))
+	whole, err := json.Marshal(a.Object)
+	w.Expect(err).NotTo(HaveOccurred())
+	fields, err := json.Marshal(a.GetManagedFields())
+	w.Expect(err).NotTo(HaveOccurred())
+	w.t.Logf("of a configuration of %d bytes the Application has %d, with managedFields of %d",
+		len(made.Data["config.json"]), len(whole), len(fields))
+	w.Expect(w.host.Delete(w.t.Context(), s)).To(Succeed())
+	w.Eventually(w.gone(w.host, s)).Should(BeTrue())
+}
+
+func (w *world) takesWhatIsAdopted() {
+	w.t.Helper()
+	w.t.Log("what was abandoned is adopted by a service of the same name without a sync, and goes with it")
+	deploy := func() *svcv1.DPUService {
+		s := w.service("blue", "vtep", "dpf-dpucniprovisioner", "v1.2.3", map[string]any{"image": "localhost:5000/blue", "config": "{}"})
+		w.Eventually(w.ready(s)).Should(Equal("True"))
+		return s
+	}
+	s := deploy()
+	w.change(s, w.host, func() { s.Annotations = map[string]string{svcv1.AbandonAnnotation: "true"} })
+	w.Expect(w.host.Delete(w.t.Context(), s)).To(Succeed())
+	w.Eventually(w.gone(w.host, s)).Should(BeTrue())
+	w.Expect(w.gone(w.dpu, set("blue"))()).To(BeFalse())
+	s = deploy()
+	w.Expect(w.application(s).Object["status"]).NotTo(HaveKey("operationState"))
+	w.Expect(w.host.Delete(w.t.Context(), s)).To(Succeed())
+	w.Eventually(w.gone(w.host, s)).Should(BeTrue())
+	w.Expect(w.gone(w.dpu, set("blue"))()).To(BeTrue())
+}
+
+func (w *world) takesAllAlong(s *svcv1.DPUService, d *appsv1.Deployment, red, refused *svcv1.DPUService) {
+	w.t.Helper()
+	w.t.Log("deletions take all objects along, also of one that is paused, whose chart isn't there, or that was refused")
 	w.change(s, w.host, func() { s.Spec.Paused = true })
 	w.Eventually(func() map[string]string { return w.application(s).GetAnnotations() }).Should(HaveKeyWithValue(dpuservice.SkipAnnotation, "true"))
-	for _, each := range []*svcv1.DPUService{s, red} {
+	for _, each := range []*svcv1.DPUService{s, red, refused} {
 		w.Expect(w.host.Delete(w.t.Context(), each)).To(Succeed())
-		w.Eventually(w.gone(w.host, each)).Should(BeTrue(), each.Name)
+		w.Eventually(w.gone(w.host, each), "5m").Should(BeTrue(), each.Name) // Argo CD first tries again what was refused, for 155 s
 	}
 	w.Expect(w.gone(w.dpu, d)()).To(BeTrue())
 	w.Expect(w.gone(w.dpu, set("red"))()).To(BeTrue())
+}
+
+func (w *world) waitsForNoClusterThatNeverAnswered() {
+	w.t.Helper()
+	w.t.Log("a DPU cluster that has never answered holds up no deletion")
+	access, err := clientcmd.Load(w.access)
+	w.Expect(err).NotTo(HaveOccurred())
+	for _, c := range access.Clusters {
+		c.Server = "https://127.0.0.1:1"
+	}
+	nowhere, err := clientcmd.Write(*access)
+	w.Expect(err).NotTo(HaveOccurred())
+	kamaji.Kubeconfig(w.t, w.host, "kamaji", "nowhere", nowhere)
+	s := w.service(operatorv1.Namespace, "vtep", "dpf-dpucniprovisioner", "v1.2.3", map[string]any{"image": "localhost:5000/a", "config": "{}"})
+	w.Eventually(w.ready(s)).Should(MatchRegexp(`Application nowhere-vtep-\S+: .*connection refused`))
+	w.Eventually(func() bool { return w.gone(w.dpu, set(operatorv1.Namespace))() }).Should(BeFalse())
+	w.Expect(w.host.Delete(w.t.Context(), s)).To(Succeed())
+	w.Eventually(w.gone(w.host, s)).Should(BeTrue())
+	w.Expect(w.gone(w.dpu, set(operatorv1.Namespace))()).To(BeTrue())
 }

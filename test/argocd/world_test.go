@@ -60,6 +60,7 @@ type world struct {
 	charts    string // in the registry, without oci://
 	authority string // file with the registry's certificate
 	host, dpu client.Client
+	access    []byte // to the DPU cluster: a kubeconfig
 }
 
 func newWorld(t *testing.T) *world {
@@ -79,9 +80,9 @@ func newWorld(t *testing.T) *world {
 	_, w.dpu, dpuKubeconfig = w.cluster("dpus", 2)
 	w.startNode(dpuKubeconfig)
 	w.install(hostConfig)
-	access, err := os.ReadFile(dpuKubeconfig)
+	w.access, err = os.ReadFile(dpuKubeconfig)
 	w.Expect(err).NotTo(HaveOccurred())
-	kamaji.Kubeconfig(t, w.host, w.namespace("kamaji"), "a", access)
+	kamaji.Kubeconfig(t, w.host, w.namespace("kamaji"), "a", w.access)
 	w.startArgoCD(hostKubeconfig)
 	w.start(manager, manager, nil, "--kubeconfig="+hostKubeconfig, "--controllers=services", "--leader-elect=false", "--webhook-port=0",
 		"--health-addr=127.0.0.1:0", "--metrics-addr=0", "--insecure-loopback-endpoints", "--poll-interval=1s")
