@@ -179,7 +179,8 @@ func references(names []string) (secrets []corev1.LocalObjectReference) {
 type values struct {
 	Image            string                        `json:"image"`
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
-	Config           string                        `json:"config,omitempty"` // JSON: as an object, managedFields would have each name again
+	Config           string                        `json:"config,omitempty"`  // JSON: as an object, managedFields would have each name again
+	CleanUp          bool                          `json:"cleanUp,omitempty"` // instead
 }
 
 // maxConfig is the size in bytes of a configuration as a string in JSON. Argo CD keeps the values of an Application three times: in spec,
@@ -195,6 +196,10 @@ func (r Release) service(c Component, config *operatorv1.DPFOperatorConfig, host
 			return nil, err
 		}
 	}
+	return r.serviceOf(c, v)
+}
+
+func (r Release) serviceOf(c Component, v values) (*unstructured.Unstructured, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("write the values of the chart: %w", err)

@@ -30,6 +30,14 @@ const (
 	atOnce = 100
 )
 
+// Timeout of what is waited for on a node, or on a DPU.
+func Timeout(config *operatorv1.DPFOperatorConfig) time.Duration {
+	if network := config.Spec.HostNetworkConfiguration; network != nil && network.NodeTimeout.Duration > 0 {
+		return network.NodeTimeout.Duration
+	}
+	return defaultTimeout
+}
+
 // Move is how the network is moved. All fields are required.
 type Move struct {
 	// Client of the host cluster. It may read a cache: what it writes is under optimistic locks.

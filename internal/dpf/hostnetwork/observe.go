@@ -66,13 +66,10 @@ func (m Move) observe(ctx context.Context, config *operatorv1.DPFOperatorConfig,
 		return nil, err
 	}
 	o := &observation{journal: j, Facts: Facts{
-		Now: m.Now(), Awake: awake, Generation: config.Generation, MaxUnavailable: 1, Timeout: defaultTimeout, Nodes: map[string]Node{},
+		Now: m.Now(), Awake: awake, Generation: config.Generation, MaxUnavailable: 1, Timeout: Timeout(config), Nodes: map[string]Node{},
 	}}
 	if network := config.Spec.HostNetworkConfiguration; network != nil {
 		o.Want, o.Hosts, o.MaxUnavailable = config.DeletionTimestamp.IsZero(), network.Hosts, max(1, int(network.MaxUnavailable))
-		if network.NodeTimeout.Duration > 0 {
-			o.Timeout = network.NodeTimeout.Duration
-		}
 	}
 	if !o.Want && j.State().Empty() {
 		o.Marked, err = m.marked(ctx)

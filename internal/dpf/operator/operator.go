@@ -200,11 +200,19 @@ func (w *round) deploy(ctx context.Context) (ready bool, _ error) {
 		w.pending(operatorv1.SystemComponentsReadyCondition, "they aren't deployed")
 		return false, nil // another spec has other manifests
 	}
-	state, err := w.components(w.keep()).Apply(ctx, slices.Concat(host, dpus, network))
+	keep := w.keep()
+	var unclean []string
+	if !keep && !w.withNetwork() {
+		if _, unclean, err = w.cleanUp(ctx); err != nil {
+			w.failed(operatorv1.SystemComponentsReconciledCondition, err)
+			return false, err
+		}
+	}
+	state, err := w.components(keep || len(unclean) > 0).Apply(ctx, slices.Concat(host, dpus, network))
 	if err != nil {
 		w.failed(operatorv1.SystemComponentsReconciledCondition, err)
 	} else {
-		w.waitsFor(operatorv1.SystemComponentsReconciledCondition, operatorv1.ReasonAwaitingDeletion, state.Going)
+		w.waitsFor(operatorv1.SystemComponentsReconciledCondition, operatorv1.ReasonAwaitingDeletion, slices.Concat(unclean, state.Going))
 	}
 	if len(state.Objects) == 0 {
 		w.pending(operatorv1.SystemComponentsReadyCondition, "they aren't deployed")

@@ -1,0 +1,120 @@
+package operator_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
+	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
+)
+
+// provisioners of two DPUs, which Argo CD has synced as their DPUService is.
+func (f *fixture) provisioners(labels map[string]string, ready int32) {
+	f.t.Helper()
+	dpus, set := f.clusters[0].Client, &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "dpf-dpucniprovisioner"}}
+	f.Expect(client.IgnoreNotFound(dpus.Delete(f.t.Context(), set))).To(Succeed())
+	set.ResourceVersion = ""
+	set.Spec.Template.Labels = map[string]string{svcv1.ServiceIDLabel: "dpucniprovisioner"}
+	for key, value := range labels {
+		set.Spec.Template.Labels[key] = value
+	}
+	set.Status = appsv1.DaemonSetStatus{DesiredNumberScheduled: 2, UpdatedNumberScheduled: 2, NumberReady: ready}
+	f.Expect(dpus.Create(f.t.Context(), set)).To(Succeed())
+}
+
+// service of the provisioners on DPUs: what they are told, and the labels of their Pods.
+func (f *fixture) service() (values map[string]any, labels map[string]string) {
+	f.t.Helper()
+	service := &svcv1.DPUService{}
+	f.Expect(f.WithWatch.Get(f.t.Context(), client.ObjectKey{Namespace: namespace, Name: "dpucniprovisioner"}, service)).To(Succeed())
+	f.Expect(json.Unmarshal(service.Spec.HelmChart.Values.Raw, &values)).To(Succeed())
+	if service.Spec.ServiceDaemonSet != nil {
+		labels = service.Spec.ServiceDaemonSet.Labels
+	}
+	return values, labels
+}
+
+// What the provisioners have made on DPUs is taken back before they go, whether all is deleted or only the network.
+func TestCleanUp_ofTheDPUsBeforeTheirProvisionersGo(t *testing.T) {
+	for name, end := range map[string]func(*fixture){
+		"deleted": func(f *fixture) { f.Expect(f.WithWatch.Delete(f.t.Context(), f.config())).To(Succeed()) },
+		"without a network": func(f *fixture) {
+			config := f.config()
+			config.Spec.HostNetworkConfiguration = nil
+			f.Expect(f.Update(f.t.Context(), config)).To(Succeed())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t) // which deletes all in the end
+			f.create()
+			f.settle()
+			f.provisioners(nil, 2)
+			values, _ := f.service()
+			f.Expect(values).To(And(HaveKey("config"), Not(HaveKey("cleanUp"))))
+			end(f)
+			f.settle()
+			says := "the clean-up after the provisioners in DPU cluster dpus/a: DaemonSet dpf-dpucniprovisioner"
+			f.Expect(f.condition(operatorv1.SystemComponentsReconciledCondition)).To(is(metav1.ConditionFalse, operatorv1.ReasonAwaitingDeletion,
+				says+" isn't synced"))
+			values, labels := f.service()
+			f.Expect(values).To(And(HaveKeyWithValue("cleanUp", true), Not(HaveKey("config"))))
+			f.Expect(labels).To(HaveKey(operatorv1.NetworkCleanUpLabel))
+
+			f.provisioners(labels, 1)
+			f.settle()
+			f.Expect(f.condition(operatorv1.SystemComponentsReconciledCondition).Message).To(ContainSubstring(says + ": 1 of 2 DPUs are clean"))
+			f.provisioners(labels, 2)
+			f.Clock = clocktesting.NewFakePassiveClock(time.Now().Add(2 * time.Hour)) // another look is due
+			f.settle()
+			f.Expect(f.objects()).NotTo(ContainElement(HaveSuffix("DPUService dpucniprovisioner")))
+			f.Expect(f.events.Events).NotTo(Receive(ContainSubstring("NotRestored")))
+		})
+	}
+}
+
+// A DPU that is dead holds it up for nodeTimeout; then what isn't known is told.
+func TestCleanUp_ofADPUThatIsDeadIsToldAndHoldsUpNothingForEver(t *testing.T) {
+	f := newFixture(t)
+	f.create()
+	f.settle()
+	f.provisioners(map[string]string{operatorv1.NetworkCleanUpLabel: ""}, 1)
+	f.Expect(f.WithWatch.Delete(t.Context(), f.config())).To(Succeed())
+	f.settle()
+	f.Expect(f.objects()).To(ContainElement(HaveSuffix("DPUService dpucniprovisioner")))
+	f.Clock = clocktesting.NewFakePassiveClock(time.Now().Add(16 * time.Minute))
+	f.settle()
+	f.Expect(f.config().Name).To(BeEmpty())
+	f.Expect(f.events.Events).To(Receive(ContainSubstring("NotRestored it isn't known whether what the provisioners have made is gone: " +
+		"the clean-up after the provisioners in DPU cluster dpus/a: DaemonSet dpf-dpucniprovisioner: 1 of 2 DPUs are clean")))
+}
+
+// One that is wanted again is what it was.
+func TestCleanUp_endsWhereTheNetworkIsWantedAgain(t *testing.T) {
+	f := newFixture(t)
+	f.create()
+	f.settle()
+	before, _ := f.service()
+	f.provisioners(nil, 2)
+	config := f.config()
+	network := config.Spec.HostNetworkConfiguration
+	config.Spec.HostNetworkConfiguration = nil
+	f.Expect(f.Update(t.Context(), config)).To(Succeed())
+	f.settle()
+	told, _ := f.service()
+	f.Expect(told).To(HaveKey("cleanUp"))
+	config = f.config()
+	config.Spec.HostNetworkConfiguration = network
+	f.Expect(f.Update(t.Context(), config)).To(Succeed())
+	f.settle()
+	values, labels := f.service()
+	f.Expect(values).To(Equal(before))
+	f.Expect(labels).To(BeEmpty())
+	f.provisioners(map[string]string{operatorv1.NetworkCleanUpLabel: ""}, 2)
+}
