@@ -70,7 +70,11 @@ func TestServices_knowOneArgoCD(t *testing.T) {
 	theirs, ours := application(elsewhere), application(operatorv1.Namespace)
 	g.Expect(admin.Create(t.Context(), theirs)).To(Succeed())
 	g.Expect(admin.Create(t.Context(), ours)).To(Succeed())
-	cached := func(o client.Object) error { return mgr.GetCache().Get(t.Context(), client.ObjectKeyFromObject(o), o) }
+	cached := func(o client.Object) error { // a cache that has no right to be filled is waited for without an end
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		return mgr.GetCache().Get(ctx, client.ObjectKeyFromObject(o), o)
+	}
 	g.Eventually(cached, time.Minute).WithArguments(ours).Should(Succeed())
 	g.Expect(cached(theirs)).NotTo(Succeed())
 	mine, err := client.New(config, client.Options{Scheme: testenv.Scheme(t)})
