@@ -93,6 +93,7 @@ func networkMoves(t *testing.T, config *rest.Config) {
 			return hostnetwork.Readiness{Ready: true}, nil
 		},
 		Provisioner: hostnetwork.Pods{Namespace: operatorv1.Namespace, Labels: map[string]string{"app.kubernetes.io/name": components.HostNetworkProvisioner}},
+		CleanUp:     hostnetwork.Pods{Namespace: operatorv1.Namespace, Labels: map[string]string{"app.kubernetes.io/name": components.HostNetworkCleanUp}},
 	}
 	c := network()
 	until := func() {
@@ -177,7 +178,9 @@ func others(g Gomega, c client.Client) {
 	_, switched := node.Labels[operatorv1.NetworkPreconfigReadyLabel]
 	runs(g, c, ovn, "app", "ovnkube-node", !moved)
 	runs(g, c, ovn, "app", "ovnkube-node-dpf", switched)
-	runs(g, c, operatorv1.Namespace, "app.kubernetes.io/name", components.HostNetworkProvisioner, moved)
+	_, cleanUp := node.Labels[operatorv1.NetworkCleanUpLabel]
+	runs(g, c, operatorv1.Namespace, "app.kubernetes.io/name", components.HostNetworkProvisioner, moved && !cleanUp)
+	runs(g, c, operatorv1.Namespace, "app.kubernetes.io/name", components.HostNetworkCleanUp, cleanUp)
 }
 
 func runs(g Gomega, c client.Client, namespace, label, name string, wanted bool) {
