@@ -18,5 +18,6 @@ func TestLease_endsBeforeAnotherBegins(t *testing.T) {
 		g.Expect(l.Duration).To(Equal(l.Duration.Truncate(time.Second)), "a Lease has whole seconds")
 		g.Expect(l.RenewDeadline).To(BeNumerically(">", time.Duration(retries*float64(l.RetryPeriod))))
 	}
+	g.Expect(QuickLease.Duration).To(BeNumerically(">", QuickLease.Working()))
 	g.Expect(QuickLease.Takeover()).To(BeNumerically("<", 9500*time.Millisecond), "some time is left to begin in")
 }
