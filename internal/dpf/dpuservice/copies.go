@@ -3,6 +3,7 @@ package dpuservice
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -22,8 +23,8 @@ func copies(namespace string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: CopiesName}}
 }
 
-// BeginCopies makes the record, before anything is deployed. It goes with its owner, by garbage collection: until the last finalizer is
-// off, a deletion needs it. A record of a former owner says what that has left, and is taken over.
+// BeginCopies makes the record, before anything is deployed. It goes with its owner, and not before: until the finalizer is off, a deletion
+// needs it. A record of a former owner says what that has left, and is taken over.
 func BeginCopies(ctx context.Context, c client.Client, live client.Reader, owner client.Object) error {
 	record := copies(owner.GetNamespace())
 	if err := controllerutil.SetOwnerReference(owner, record, c.Scheme()); err != nil {
@@ -53,6 +54,25 @@ func takeOver(ctx context.Context, c client.Client, live client.Reader, owner cl
 	}
 	if err := c.Patch(ctx, record, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("own the record of copied pull secrets: %w", err)
+	}
+	return nil
+}
+
+// EndCopies deletes the record when its owner is let go, or is gone. Where that fails, it is garbage.
+func EndCopies(ctx context.Context, c client.Client, live client.Reader, owner client.Object) error {
+	record := copies(owner.GetNamespace())
+	if err := live.Get(ctx, client.ObjectKeyFromObject(record), record); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read the record of copied pull secrets: %w", err)
+	} else if err != nil {
+		return nil
+	}
+	anothers := func(o metav1.OwnerReference) bool { return o.UID != owner.GetUID() }
+	if slices.ContainsFunc(record.OwnerReferences, anothers) {
+		return nil
+	}
+	err := c.Delete(ctx, record, client.Preconditions{UID: &record.UID, ResourceVersion: &record.ResourceVersion})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete the record of copied pull secrets: %w", err)
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case deleted:
 		var gone bool
 		if gone, err = w.delete(ctx); gone && err == nil {
-			return ctrl.Result{}, patch.RemoveFinalizer(ctx, r.Client, config, operatorv1.Finalizer)
+			return ctrl.Result{}, r.end(ctx, config)
 		}
 	default:
 		if !slices.Contains(config.Finalizers, operatorv1.Finalizer) { // nothing is deployed yet
@@ -119,6 +119,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	observePhases(before.Status.Nodes, config.Status.Nodes, r.Clock.Now())
 	return ctrl.Result{RequeueAfter: w.again}, nil
+}
+
+// end of a configuration of which nothing is left.
+func (r *Reconciler) end(ctx context.Context, config *operatorv1.DPFOperatorConfig) error {
+	if err := patch.RemoveFinalizer(ctx, r.Client, config, operatorv1.Finalizer); err != nil {
+		return err
+	}
+	return dpuservice.EndCopies(ctx, r.Client, r.Live, config)
 }
 
 // read the configuration: from the cache, unless that has another version than the one that was seen or written last. It may be older then,

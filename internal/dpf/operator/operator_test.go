@@ -338,6 +338,7 @@ func TestReconcile_killedAtEveryWrite(t *testing.T) {
 			f.delete()
 			f.Expect(f.objects()).To(BeEmpty())
 			f.Expect(f.labelled()).To(BeEmpty())
+			f.Expect(f.record().Name).To(BeEmpty())
 			f.Expect(f.network.moved).To(BeZero())
 			points++
 		}
