@@ -153,6 +153,63 @@ func TestDelete_waitsForThePodsThatCopyPullSecrets(t *testing.T) {
 	f.delete()
 }
 
+// dying is a DPU cluster that doesn't answer from a certain call on.
+type dying struct {
+	client.WithWatch
+	calls, last int
+}
+
+var errAway = errors.New("it is away")
+
+func (d *dying) call(call func() error) error {
+	if d.calls++; d.calls > d.last {
+		return errAway
+	}
+	return call()
+}
+
+func (d *dying) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	return d.call(func() error { return d.WithWatch.List(ctx, list, opts...) })
+}
+
+func (d *dying) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
+	return d.call(func() error { return d.WithWatch.Delete(ctx, o, opts...) })
+}
+
+func TestDelete_ofADPUClusterThatDiesAtAnyCall(t *testing.T) {
+	f := newFixture(t)
+	f.addCluster("never", errAway)
+	for last := 0; ; last++ {
+		f.create()
+		f.settle()
+		d := &dying{WithWatch: f.clusters[0].Client.(client.WithWatch), last: last}
+		f.Clusters = func(context.Context) ([]dpucluster.Cluster, error) {
+			clusters := slices.Clone(f.clusters)
+			if clusters[0].Client = d; d.calls > d.last {
+				clusters[0].Client, clusters[0].Err = nil, errAway
+			}
+			return clusters, nil
+		}
+		f.Expect(f.WithWatch.Delete(t.Context(), f.config())).To(Succeed())
+		f.settle()
+		died := d.calls > last
+		f.Expect(f.config().Name != "").To(Equal(died), "after %d calls", last)
+		if died {
+			f.Expect(f.condition(operatorv1.ReadyCondition)).To(And(is(metav1.ConditionFalse, operatorv1.ReasonAwaitingDeletion,
+				"the pull secrets in DPU cluster dpus/a: it is away"), HaveField("Message", Not(ContainSubstring("never")))))
+		}
+		f.start() // with the cluster as it is
+		f.delete()
+		var copies corev1.SecretList
+		f.Expect(f.clusters[0].Client.List(t.Context(), &copies)).To(Succeed())
+		f.Expect(copies.Items).To(BeEmpty())
+		if !died {
+			f.Expect(last).To(BeNumerically(">", 1))
+			return
+		}
+	}
+}
+
 func TestReconcile_saysThatAPullSecretIsInTheWay(t *testing.T) {
 	f := newFixture(t)
 	f.create()
