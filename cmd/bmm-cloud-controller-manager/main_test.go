@@ -31,16 +31,7 @@ import (
 
 const prefix = "node"
 
-// asProgram is set for the test binary where it is to be the program that is tested.
-const asProgram = "TEST_AS_PROGRAM"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
-		main()
-		return
-	}
-	testenv.Main(m)
-}
+func TestMain(m *testing.M) { testenv.Program(main); testenv.Main(m) }
 
 // The program as it runs in production: its own flags, leader election, and no rights but those of its service account.
 func TestManager_looksAfterNodesWithTheRightsOfItsServiceAccount(t *testing.T) {
@@ -223,7 +214,7 @@ func start(t *testing.T, cloudConfig string) *log {
 func program(t *testing.T, args ...string) *exec.Cmd {
 	command := exec.CommandContext(t.Context(), os.Args[0], args...)
 	command.Cancel = func() error { return nil } // the cleanup ends it
-	command.Env = append(os.Environ(), asProgram+"=1")
+	command.Env = append(os.Environ(), testenv.AsProgram)
 	return command
 }
 

@@ -24,19 +24,9 @@ import (
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
-const (
-	// asAgent makes the test's own program behave as dpf-dpu-agent.
-	asAgent  = "BEDPLATE_TEST_AS_AGENT"
-	patience = 30 * time.Second
-)
+const patience = 30 * time.Second
 
-func TestMain(m *testing.M) {
-	if os.Getenv(asAgent) != "" {
-		main()
-		return
-	}
-	testenv.Main(m)
-}
+func TestMain(m *testing.M) { testenv.Program(main); testenv.Main(m) }
 
 // world is one DPU, whose node has the name of the test's namespace, and what is behind its ports: hN at pf(N-1)hpf, with the address
 // 10.1.0.N. They stand for hosts, and for pods of services.
@@ -104,10 +94,8 @@ func (w *world) start() { w.agent = w.startAs("agent", testenv.Kubeconfig(w.TB))
 
 func (w *world) startAs(name, kubeconfig string, args ...string) *process.Process {
 	w.Helper()
-	self, err := os.Executable()
-	w.Expect(err).NotTo(HaveOccurred())
 	agent, err := w.fabric.Start(fabric.Root, process.Command{
-		Name: name, Path: self, Env: []string{asAgent + "=1", "NODE_NAME=" + w.namespace}, Log: w.dir(name + ".log"),
+		Name: name, Path: os.Args[0], Env: []string{testenv.AsProgram, "NODE_NAME=" + w.namespace}, Log: w.dir(name + ".log"),
 		Args: append(args, "--kubeconfig="+kubeconfig, "--ovs-db=unix:"+w.fabric.Database(dpu), "--ovs-rundir="+w.fabric.RunDir(dpu),
 			"--health-addr=127.0.0.1:0", "--metrics-addr=0", "--interval=500ms", "--poll-interval=1s"),
 	})

@@ -15,16 +15,7 @@ import (
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
-// asManager makes the test's own program behave as dpf-dpu-manager.
-const asManager = "BEDPLATE_TEST_AS_MANAGER"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asManager) != "" {
-		main()
-		return
-	}
-	testenv.Main(m)
-}
+func TestMain(m *testing.M) { testenv.Program(main); testenv.Main(m) }
 
 // Two components are one program: each does its part only, with the rights of its chart, and leads beside the other one.
 func TestManager_asTwoComponentsWithTheRightsOfTheirCharts(t *testing.T) {
@@ -46,12 +37,10 @@ func TestManager_asTwoComponentsWithTheRightsOfTheirCharts(t *testing.T) {
 			return *number
 		}
 	}
-	self, err := os.Executable()
-	g.Expect(err).NotTo(HaveOccurred())
 	start := func(chart, controllers string) {
-		command := exec.Command(self, "--controllers="+controllers, "--kubeconfig="+testenv.ChartKubeconfig(t, chart, namespace),
+		command := exec.Command(os.Args[0], "--controllers="+controllers, "--kubeconfig="+testenv.ChartKubeconfig(t, chart, namespace),
 			"--leader-election-namespace="+namespace, "--health-addr=127.0.0.1:0", "--metrics-addr=0", "--webhook-port=0")
-		command.Env, command.Stderr = append(os.Environ(), asManager+"=1"), os.Stderr
+		command.Env, command.Stderr = append(os.Environ(), testenv.AsProgram), os.Stderr
 		g.Expect(command.Start()).To(Succeed())
 		t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
 	}

@@ -22,16 +22,7 @@ import (
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
-// asProgram in the environment makes the test the manager.
-const asProgram = "BEDPLATE_TEST_AS_DPF_MANAGER"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
-		main()
-		return
-	}
-	testenv.Main(m)
-}
+func TestMain(m *testing.M) { testenv.Program(main); testenv.Main(m) }
 
 // bound of how long a node has no operator.
 const bound = 10 * time.Second
@@ -79,7 +70,7 @@ func start(t *testing.T) *exec.Cmd {
 	g.Expect(err).NotTo(HaveOccurred())
 	command := exec.Command(os.Args[0], "--kubeconfig="+testenv.Kubeconfig(t), "--leader-election-namespace="+operatorv1.Namespace,
 		"--webhook-port=0", "--metrics-addr=0", "--health-addr=0")
-	command.Env, command.Stdout, command.Stderr = append(os.Environ(), asProgram+"=1"), log, log
+	command.Env, command.Stdout, command.Stderr = append(os.Environ(), testenv.AsProgram), log, log
 	g.Expect(command.Start()).To(Succeed())
 	t.Cleanup(func() {
 		_ = command.Process.Kill()

@@ -19,6 +19,7 @@ import (
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
 	"github.com/bedplate/bedplate/internal/localstack/fabric"
 	"github.com/bedplate/bedplate/internal/localstack/process"
+	"github.com/bedplate/bedplate/internal/testenv"
 )
 
 const patience = 20 * time.Second
@@ -129,7 +130,7 @@ func (d *dpu) launchAgent(flags ...string) {
 		args = append(args, "--uplink="+uplink)
 	}
 	d.agent, err = d.fabric.Start(d.name, process.Command{
-		Name: "agent of " + d.name, Path: self, Env: append([]string{asAgent + "=1"}, d.env...), Log: d.dir + "/agent.log", Args: append(args, flags...),
+		Name: "agent of " + d.name, Path: self, Env: append([]string{testenv.AsProgram}, d.env...), Log: d.dir + "/agent.log", Args: append(args, flags...),
 	})
 	d.Expect(err).NotTo(HaveOccurred())
 }

@@ -19,18 +19,10 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/fabric/fabrictest"
 	"github.com/bedplate/bedplate/internal/localstack/process"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
+	"github.com/bedplate/bedplate/internal/testenv"
 )
 
-// asAgent makes the test's own program behave as hydrazine-agent.
-const asAgent = "BEDPLATE_TEST_AS_AGENT"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asAgent) != "" {
-		main()
-		return
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { testenv.Program(main); os.Exit(m.Run()) }
 
 // world is a fabric of one subnet with DPUs, hosts behind them, and OVN's central.
 type world struct {

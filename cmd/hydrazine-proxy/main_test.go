@@ -37,16 +37,7 @@ import (
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
-// asProgram is set for the test binary where it is to be the program that is tested.
-const asProgram = "TEST_AS_PROGRAM"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
-		main()
-		return
-	}
-	testenv.Main(m)
-}
+func TestMain(m *testing.M) { testenv.Program(main); testenv.Main(m) }
 
 // program is a proxy that runs, with the rights of its service account.
 type program struct {
@@ -80,7 +71,7 @@ func start(t testing.TB, env ...string) *program {
 		"--listen", p.address, "--health-addr", health, "--metrics-addr", p.metrics,
 		"--tls-cert-file", own.Certificate, "--tls-private-key-file", own.Key, "--tls-ca-file", own.Authorities,
 		"--tls-deny-file", p.denied, "--operator-organization", "operators")
-	p.cmd.Env = append(append(os.Environ(), asProgram+"=1"), env...)
+	p.cmd.Env = append(append(os.Environ(), testenv.AsProgram), env...)
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	p.Expect(err).NotTo(HaveOccurred())
 	p.cmd.Stdout, p.cmd.Stderr = log, log

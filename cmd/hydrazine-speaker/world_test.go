@@ -31,16 +31,7 @@ import (
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
-// asSpeaker makes the test's own program behave as hydrazine-speaker.
-const asSpeaker = "BEDPLATE_TEST_AS_SPEAKER"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asSpeaker) != "" {
-		main()
-		return
-	}
-	testenv.Main(m)
-}
+func TestMain(m *testing.M) { testenv.Program(main); testenv.Main(m) }
 
 const (
 	patience = 30 * time.Second
@@ -196,7 +187,7 @@ func (w *world) run(program string, n int) *process.Process {
 	w.Helper()
 	node := fmt.Sprintf("speaker%d", n)
 	p, err := w.fabric.Start(node, process.Command{
-		Name: node, Path: program, Env: []string{asSpeaker + "=1"}, Log: filepath.Join(w.dir, node+".log"),
+		Name: node, Path: program, Env: []string{testenv.AsProgram}, Log: filepath.Join(w.dir, node+".log"),
 		Args: []string{
 			"--kubeconfig", w.kubeconfig(), "--name", w.name(n), "--speaker-namespace", namespace, "--configuration", w.configuration,
 			"--metrics-addr", "0", "--health-addr", "127.0.0.1:9440", "--poll-interval", "1s",

@@ -89,6 +89,19 @@ func Main(m *testing.M, webhooks ...func(ctrl.Manager) error) {
 	os.Exit(code)
 }
 
+const asProgram = "BEDPLATE_TEST_AS_PROGRAM"
+
+// AsProgram in the environment makes a test's own program, os.Args[0], the one that it tests: see Program.
+const AsProgram = asProgram + "=1"
+
+// Program runs a program in place of its tests, where these have started themselves with AsProgram. Call it first in TestMain.
+func Program(main func()) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		os.Exit(0)
+	}
+}
+
 // Parallel says how many tests of the package run at a time, where neither the command nor an earlier call has said it.
 func Parallel(n int) {
 	const name = "test.parallel"
