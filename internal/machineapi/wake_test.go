@@ -1,9 +1,6 @@
 package machineapi_test
 
 import (
-	"context"
-	"errors"
-	"sync"
 	"testing"
 	"time"
 
@@ -39,14 +36,7 @@ func (f *fixture) start() (wake chan event.GenericEvent) {
 	wake = make(chan event.GenericEvent)
 	woken := source.Channel(wake, &handler.EnqueueRequestForObject{})
 	f.Expect(r.SetupWithManager(mgr, controller.Options{MaxConcurrentReconciles: 2, NewQueue: queue.New[reconcile.Request]}, woken)).To(Succeed())
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := mgr.Start(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			f.t.Errorf("the manager ended: %v", err)
-		}
-	})
-	f.t.Cleanup(func() { stop(); running.Wait() })
+	testenv.Run(f.t, mgr)
 	return wake
 }
 

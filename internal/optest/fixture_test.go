@@ -169,14 +169,7 @@ func newWorld(t *testing.T, b bug) *optest.World {
 	g.Expect(ctrl.NewControllerManagedBy(mgr).For(&Toy{}, builder.WithPredicates(graph.ChangedByOthers())).WithOptions(controller.Options{
 		NewQueue: reconciles.NewQueue, RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](poll, 4*poll),
 	}).Complete(toys)).To(Succeed())
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := mgr.Start(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("the manager ended: %v", err)
-		}
-	})
-	t.Cleanup(func() { cancel(); running.Wait() })
+	testenv.Run(t, mgr)
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 	return &optest.World{

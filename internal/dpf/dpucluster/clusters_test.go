@@ -77,11 +77,8 @@ func newFixture(t *testing.T) *fixture {
 			}
 			return []ctrl.Request{{NamespacedName: name}}
 		})).Complete(watch)).To(Succeed())
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = mgr.Start(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended })
-	f.Expect(mgr.GetCache().WaitForCacheSync(ctx)).To(BeTrue())
+	testenv.Run(t, mgr)
+	f.Expect(mgr.GetCache().WaitForCacheSync(t.Context())).To(BeTrue())
 	return f
 }
 

@@ -2,7 +2,6 @@ package dpuservice_test
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"strings"
 	"testing"
@@ -71,10 +70,7 @@ func newFixture(t *testing.T, more ...string) *fixture {
 	}, controller.Options{})).To(Succeed())
 	sync := &argo.Argo{Client: f.Client, Namespace: f.argo, Charts: chart, Interval: 200 * time.Millisecond}
 	f.Expect(sync.SetupWithManager(mgr)).To(Succeed())
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = mgr.Start(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended })
+	testenv.Run(t, mgr)
 	return f
 }
 

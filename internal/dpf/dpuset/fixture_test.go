@@ -1,7 +1,6 @@
 package dpuset_test
 
 import (
-	"context"
 	"os"
 	"testing"
 	"time"
@@ -58,10 +57,7 @@ func (f *fixture) run(config *rest.Config, setup func(ctrl.Manager) error) {
 	})
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(setup(mgr)).To(Succeed())
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = mgr.Start(ctx) }()
-	f.t.Cleanup(func() { cancel(); <-ended })
+	testenv.Run(f.t, mgr)
 }
 
 // host runs the controllers of the host cluster.

@@ -1,9 +1,6 @@
 package guard_test
 
 import (
-	"context"
-	"errors"
-	"sync"
 	"testing"
 	"time"
 
@@ -51,18 +48,11 @@ func start(t *testing.T) *fixture {
 		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)}, // each test has a manager
 	})
 	f.Expect(err).NotTo(HaveOccurred())
-	ctx, cancel := context.WithCancel(context.Background())
-	_, err = guard.Setup(ctx, mgr, guard.Config{
+	_, err = guard.Setup(t.Context(), mgr, guard.Config{
 		GlobalNamespace: f.global, Options: controller.Options{NewQueue: queue.New[reconcile.Request]},
 	})
 	f.Expect(err).NotTo(HaveOccurred())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := mgr.Start(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("the manager ended: %v", err)
-		}
-	})
-	t.Cleanup(func() { cancel(); running.Wait() })
+	testenv.Run(t, mgr)
 	return f
 }
 

@@ -1,15 +1,12 @@
 package observer_test
 
 import (
-	"context"
 	"encoding/json"
 	"encoding/pem"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -74,14 +71,7 @@ func start(t *testing.T, change ...func(*ctrl.Options)) *fixture {
 		Change:  im.Paced(interval, 0, 0, egress.Policy{Loopback: true}),
 		Options: controller.Options{NewQueue: queue.New[reconcile.Request]},
 	})).To(Succeed())
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := mgr.Start(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("the manager ended: %v", err)
-		}
-	})
-	t.Cleanup(func() { cancel(); running.Wait() })
+	testenv.Run(t, mgr)
 	return f
 }
 

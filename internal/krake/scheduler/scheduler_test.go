@@ -2,10 +2,8 @@ package scheduler_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -60,14 +58,7 @@ func start(t *testing.T, poll time.Duration) *fixture {
 		Poll: poll, Clock: clock.RealClock{},
 		Options: controller.Options{MaxConcurrentReconciles: 2, NewQueue: queue.New[reconcile.Request]},
 	})).To(Succeed())
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := mgr.Start(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("the manager ended: %v", err)
-		}
-	})
-	t.Cleanup(func() { cancel(); running.Wait() })
+	testenv.Run(t, mgr)
 	return f
 }
 
