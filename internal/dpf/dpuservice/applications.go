@@ -21,7 +21,7 @@ import (
 )
 
 // applyAll Applications, remove those of clusters that aren't there any more, and look whether all are ready.
-func (r *reconciler) applyAll(ctx context.Context, service *svcv1.DPUService, t targets, values map[string]any) error {
+func (r *reconciler) applyAll(ctx context.Context, service *svcv1.DPUService, t targets, values map[types.NamespacedName]map[string]any) error {
 	var failures, waiting []string
 	var problems []error
 	wanted := map[string]bool{}
@@ -32,7 +32,7 @@ func (r *reconciler) applyAll(ctx context.Context, service *svcv1.DPUService, t 
 			waiting = append(waiting, "Application "+name+": Argo CD doesn't know its cluster yet")
 			continue
 		}
-		now, refused, err := r.apply(ctx, service, r.application(service, cluster, values))
+		now, refused, err := r.apply(ctx, service, r.application(service, cluster, values[cluster]))
 		switch {
 		case err != nil:
 			problems = append(problems, err)

@@ -61,7 +61,7 @@ func TestCharts_areThoseOfTheComponents(t *testing.T) {
 	for _, service := range services(g) {
 		chart := service.Spec.HelmChart.Source.Chart
 		charts = append(charts, chart)
-		values, err := dpuservice.ValuesOf(service, nil)
+		values, err := dpuservice.ValuesOf(service, nil, nil)
 		g.Expect(err).NotTo(HaveOccurred())
 		pods := 0
 		for _, o := range testenv.Chart(t, chart, namespace, values) {
@@ -116,7 +116,7 @@ func TestCharts_takeWhatIsSaidOfTheDaemonSet(t *testing.T) {
 		NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
 			{Key: "rack", Operator: corev1.NodeSelectorOpIn, Values: []string{"r1"}}}}}},
 	}
-	values, err := dpuservice.ValuesOf(service, nil)
+	values, err := dpuservice.ValuesOf(service, nil, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	all := testenv.Chart(t, "dpf-servicechain", testenv.Namespace(t), values)
 	i := slices.IndexFunc(all, func(o *unstructured.Unstructured) bool { return o.GetKind() == "DaemonSet" })

@@ -68,6 +68,10 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // deploy a service in all of its clusters.
 func (r *reconciler) deploy(ctx context.Context, service *svcv1.DPUService) error {
 	interfaces, problems, err := r.claim(ctx, service)
+	var asked requests
+	if err == nil && len(problems) == 0 {
+		asked, problems, err = r.requests(ctx, interfaces)
+	}
 	if err != nil {
 		status.Set(service, svcv1.DPUServiceInterfaceReconciledCondition, svcv1.ReasonError, err.Error())
 		return err
@@ -82,15 +86,17 @@ func (r *reconciler) deploy(ctx context.Context, service *svcv1.DPUService) erro
 		return err
 	}
 	if len(problems) > 0 { // without its interfaces the service would run, and do nothing
-		status.Set(service, svcv1.ApplicationsReconciledCondition, svcv1.ReasonPending, "the interfaces of the service are missing")
-		status.Set(service, svcv1.ApplicationsReadyCondition, svcv1.ReasonPending, "the interfaces of the service are missing")
+		status.Set(service, svcv1.ApplicationsReconciledCondition, svcv1.ReasonPending, "see DPUServiceInterfaceReconciled")
+		status.Set(service, svcv1.ApplicationsReadyCondition, svcv1.ReasonPending, "see DPUServiceInterfaceReconciled")
 		return nil
 	}
-	values, err := valuesOf(service, interfaces)
-	if err != nil {
-		status.Set(service, svcv1.ApplicationsReconciledCondition, svcv1.ReasonFailure, err.Error())
-		status.Set(service, svcv1.ApplicationsReadyCondition, svcv1.ReasonPending, "the values of the chart can't be used")
-		return nil
+	values := map[types.NamespacedName]map[string]any{}
+	for _, cluster := range targets.wanted {
+		if values[cluster], err = valuesOf(service, interfaces, asked[cluster]); err != nil {
+			status.Set(service, svcv1.ApplicationsReconciledCondition, svcv1.ReasonFailure, err.Error())
+			status.Set(service, svcv1.ApplicationsReadyCondition, svcv1.ReasonPending, "the values of the chart can't be used")
+			return nil
+		}
 	}
 	if err := r.applyAll(ctx, service, targets, values); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/dpuservice"
+	"github.com/bedplate/bedplate/internal/dpf/dpuset"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -258,6 +259,56 @@ func TestService_keepsItsInterfaces(t *testing.T) {
 	f.Eventually(f.gone(s)).Should(BeTrue())
 	f.Expect(f.Get(t.Context(), client.ObjectKeyFromObject(p1), p1)).To(Succeed())
 	f.Expect(p1.Finalizers).To(BeEmpty())
+}
+
+// networks of a service's pods in DPU cluster a.
+func (f *fixture) networks() string {
+	f.t.Helper()
+	a := f.applications()["a/"+f.users]
+	if a == nil {
+		return ""
+	}
+	text, _, err := unstructured.NestedString(a.Object, "spec", "source", "helm", "valuesObject", "serviceDaemonSet", "annotations",
+		svcv1.NetworksAnnotation)
+	f.Expect(err).NotTo(HaveOccurred())
+	return text
+}
+
+// The ipam of a chain's port had no effect, and nothing said so.
+func TestService_asksForTheAddressesThatChainsGive(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.cluster("a", f.itself())
+	i := f.ifc("p0", "s")
+	f.change(i, func() { i.Spec.Template.Spec.Template.Metadata.Labels = map[string]string{"if": "p0"} })
+	s := f.service(f.users, "s", func(spec *svcv1.DPUServiceSpec) { spec.ServiceID, spec.Interfaces = "s", []string{"p0"} })
+	plain := `[{"name":"mybr","namespace":"` + f.users + `","interface":"p0_if"}]`
+	f.Eventually(f.networks).Should(MatchJSON(plain))
+	chain := &svcv1.DPUServiceChain{ObjectMeta: metav1.ObjectMeta{Namespace: f.users, Name: "c"}}
+	chain.Spec.Template.Spec.Template.Spec.Switches = []svcv1.Switch{{Ports: []svcv1.Port{{ServiceInterface: svcv1.ServiceIfc{
+		MatchLabels: map[string]string{"if": "p0"}, IPAM: &svcv1.IPAM{MatchLabels: map[string]string{"pool": "p"}, SetDefaultRoute: true},
+	}}}}}
+	f.Expect(f.Create(t.Context(), chain)).To(Succeed())
+	f.Eventually(f.ready(s)).Should(Equal("Failure: DPUServiceInterface p0: DPUServiceChain c: no DPUServiceIPAM of this namespace has the labels " +
+		"pool=p in spec.metadata: create it"))
+	f.Expect(f.networks()).To(MatchJSON(plain), "it runs on as it is")
+	pool := &svcv1.DPUServiceIPAM{ObjectMeta: metav1.ObjectMeta{Namespace: f.users, Name: "p"}, Spec: svcv1.DPUServiceIPAMSpec{
+		Metadata:   svcv1.Metadata{Labels: map[string]string{"pool": "p"}},
+		IPV4Subnet: &svcv1.IPV4Subnet{Subnet: "10.2.0.0/24", Gateway: "10.2.0.1", PerNodeIPCount: 8},
+	}}
+	f.Expect(f.Create(t.Context(), pool)).To(Succeed())
+	asks := func(gateway string) string {
+		return `[{"name":"mybr","namespace":"` + f.users + `","interface":"p0_if","default-route":["` + gateway + `"],"cni-args":{"poolNames":["` +
+			dpuset.PoolKey(pool).Name + `"],"poolType":"ippool"}}]`
+	}
+	f.Eventually(f.networks).Should(MatchJSON(asks("10.2.0.1")))
+	f.Eventually(f.ready(s)).Should(Equal("True"))
+	f.change(pool, func() { pool.Spec.IPV4Subnet.Gateway = "10.2.0.2" })
+	f.Eventually(f.networks).Should(MatchJSON(asks("10.2.0.2")))
+	f.Expect(f.Delete(t.Context(), chain)).To(Succeed())
+	f.Eventually(f.networks).Should(MatchJSON(plain))
+	f.Expect(f.Delete(t.Context(), s)).To(Succeed())
+	f.Eventually(f.gone(s)).Should(BeTrue())
 }
 
 // notes of events with a reason.

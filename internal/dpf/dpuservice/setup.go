@@ -71,6 +71,8 @@ func (r *reconciler) setup(mgr ctrl.Manager, options controller.Options) error {
 		Watches(empty(ProjectKind), all, builder.WithPredicates(isManaged)).
 		WatchesMetadata(&corev1.Secret{}, all, builder.WithPredicates(isManaged)).
 		Watches(&svcv1.DPUServiceInterface{}, handler.EnqueueRequestsFromMapFunc(r.connected)).
+		Watches(&svcv1.DPUServiceChain{}, handler.EnqueueRequestsFromMapFunc(r.neighbours), changes).
+		Watches(&svcv1.DPUServiceIPAM{}, handler.EnqueueRequestsFromMapFunc(r.neighbours), changes).
 		WatchesRawSource(r.Clusters.Source(func(ctx context.Context, e dpucluster.Event) []ctrl.Request {
 			if e.Object != nil {
 				return nil
@@ -111,15 +113,29 @@ func (r *reconciler) all(ctx context.Context) (requests []ctrl.Request) {
 	return requests
 }
 
+// changes of a spec.
+var changes = builder.WithPredicates(predicate.GenerationChangedPredicate{})
+
+// neighbours are the DPUServices with interfaces in the namespace of a chain or a pool.
+func (r *reconciler) neighbours(ctx context.Context, o client.Object) (requests []ctrl.Request) {
+	return r.services(ctx, o, func(s *svcv1.DPUService) bool { return len(s.Spec.Interfaces) > 0 })
+}
+
 // connected are the DPUServices of the namespace that name an interface, and the one that has it.
 func (r *reconciler) connected(ctx context.Context, o client.Object) (requests []ctrl.Request) {
+	return r.services(ctx, o, func(s *svcv1.DPUService) bool {
+		return s.Name == o.GetAnnotations()[svcv1.UsedByAnnotation] || names(s, o.GetName())
+	})
+}
+
+// services of the namespace of an object that it concerns.
+func (r *reconciler) services(ctx context.Context, o client.Object, concerned func(*svcv1.DPUService) bool) (requests []ctrl.Request) {
 	var services svcv1.DPUServiceList
 	if err := r.List(ctx, &services, client.InNamespace(o.GetNamespace())); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to enqueue the DPUServices of an interface")
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to enqueue DPUServices", "because of", client.ObjectKeyFromObject(o))
 	}
 	for i := range services.Items {
-		s := &services.Items[i]
-		if s.Name == o.GetAnnotations()[svcv1.UsedByAnnotation] || names(s, o.GetName()) {
+		if s := &services.Items[i]; concerned(s) {
 			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s)})
 		}
 	}

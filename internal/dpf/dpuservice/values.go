@@ -12,15 +12,11 @@ import (
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 )
 
-const (
-	daemonSetValue = "serviceDaemonSet"
-	// networksAnnotation asks Multus for the networks of a pod.
-	networksAnnotation = "k8s.v1.cni.cncf.io/networks"
-)
+const daemonSetValue = "serviceDaemonSet"
 
-// valuesOf a chart: those of the spec, and of the DaemonSet what the spec says of it, the service's ID and its networks. The result shares
-// nothing with the service: a change of one never reaches the other.
-func valuesOf(service *svcv1.DPUService, interfaces []svcv1.DPUServiceInterface) (map[string]any, error) {
+// valuesOf a chart: those of the spec, and of the DaemonSet what the spec says of it, the service's ID and its networks, with what is
+// asked of them. The result shares nothing with the service: a change of one never reaches the other.
+func valuesOf(service *svcv1.DPUService, interfaces []svcv1.DPUServiceInterface, asked map[string]*request) (map[string]any, error) {
 	values := map[string]any{}
 	if given := service.Spec.HelmChart.Values; given != nil {
 		if err := utiljson.Unmarshal(given.Raw, &values); err != nil {
@@ -39,12 +35,12 @@ func valuesOf(service *svcv1.DPUService, interfaces []svcv1.DPUServiceInterface)
 	if id := service.Spec.ServiceID; id != "" {
 		given.Labels = with(given.Labels, svcv1.ServiceIDLabel, id)
 	}
-	networks, err := networksOf(service, interfaces)
+	networks, err := networksOf(service, interfaces, asked)
 	if err != nil {
 		return nil, err
 	}
 	if networks != "" {
-		given.Annotations = with(given.Annotations, networksAnnotation, networks)
+		given.Annotations = with(given.Annotations, svcv1.NetworksAnnotation, networks)
 	}
 	if daemonSet, err = merged(daemonSet, given); err != nil {
 		return nil, err
@@ -88,11 +84,12 @@ func merged(values map[string]any, given svcv1.ServiceDaemonSet) (map[string]any
 }
 
 // networksOf the pods, in the order of the spec; "" without any.
-func networksOf(service *svcv1.DPUService, interfaces []svcv1.DPUServiceInterface) (string, error) {
+func networksOf(service *svcv1.DPUService, interfaces []svcv1.DPUServiceInterface, asked map[string]*request) (string, error) {
 	type network struct {
 		Name      string `json:"name"`
 		Namespace string `json:"namespace"`
 		Interface string `json:"interface"`
+		*request
 	}
 	var all []network
 	for i := range interfaces {
@@ -100,7 +97,7 @@ func networksOf(service *svcv1.DPUService, interfaces []svcv1.DPUServiceInterfac
 		if def == nil || def.Network == "" {
 			continue
 		}
-		n := network{Name: def.Network, Namespace: service.Namespace, Interface: def.InterfaceName}
+		n := network{Name: def.Network, Namespace: service.Namespace, Interface: def.InterfaceName, request: asked[interfaces[i].Name]}
 		if namespace, name, is := strings.Cut(def.Network, "/"); is {
 			n.Namespace, n.Name = namespace, name
 		}

@@ -28,9 +28,9 @@ func TestValues_shareNothing(t *testing.T) {
 				`{"i":1,"f":1.5,"serviceDaemonSet":{"labels":{"a":"chart's","c":"d"},` +
 					`"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{}},"x":1}}`)}}}}
 	}
-	one, err := valuesOf(service("one"), nil)
+	one, err := valuesOf(service("one"), nil, nil)
 	g.Expect(err).NotTo(HaveOccurred())
-	two, err := valuesOf(service("two"), nil)
+	two, err := valuesOf(service("two"), nil, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(shared).To(Equal(map[string]string{"a": "b"}))
 	g.Expect(one).To(HaveKeyWithValue("serviceDaemonSet", Equal(map[string]any{
@@ -42,11 +42,11 @@ func TestValues_shareNothing(t *testing.T) {
 	g.Expect(label).To(Equal("two"))
 	g.Expect(one).To(And(HaveKeyWithValue("i", int64(1)), HaveKeyWithValue("f", 1.5)), "as the API server has them")
 
-	bare, err := valuesOf(&svcv1.DPUService{}, nil)
+	bare, err := valuesOf(&svcv1.DPUService{}, nil, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(bare).To(BeEmpty())
 	wrong := svcv1.HelmChart{Values: &runtime.RawExtension{Raw: []byte(`{"serviceDaemonSet":1}`)}}
-	_, err = valuesOf(&svcv1.DPUService{Spec: svcv1.DPUServiceSpec{HelmChart: wrong}}, nil)
+	_, err = valuesOf(&svcv1.DPUService{Spec: svcv1.DPUServiceSpec{HelmChart: wrong}}, nil, nil)
 	g.Expect(err).To(MatchError(ContainSubstring("has to be an object")))
 }
 

@@ -58,14 +58,18 @@ type ServiceIfc struct {
 	// +kubebuilder:validation:MaxProperties=50
 	MatchLabels map[string]string `json:"matchLabels,omitempty"`
 
-	// ipam gives the interface an address.
+	// ipam gives an interface of a service an address. The DPUService has to
+	// have the interface: its pods ask for the address when they start.
 	// +optional
 	IPAM *IPAM `json:"ipam,omitempty"`
 }
 
 // IPAM chooses a pool of addresses.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.defaultGateway) && self.defaultGateway && has(self.setDefaultRoute) && self.setDefaultRoute)",message="an interface with the gateway's own address can't have a default route by it: set defaultGateway or setDefaultRoute"
 type IPAM struct {
-	// matchLabels that the pool carries.
+	// matchLabels that exactly one DPUServiceIPAM of the namespace has in its
+	// spec.metadata.
 	// +required
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=50
@@ -75,7 +79,8 @@ type IPAM struct {
 	// +optional
 	DefaultGateway bool `json:"defaultGateway,omitempty"`
 
-	// setDefaultRoute adds a default route by the pool's gateway.
+	// setDefaultRoute makes the default route of the pods lead to the pool's
+	// gateway. Of an ipv4Network this takes its defaultGateway.
 	// +optional
 	SetDefaultRoute bool `json:"setDefaultRoute,omitempty"`
 }

@@ -175,6 +175,10 @@ func TestDPUServiceChain_isValidated(t *testing.T) {
 		{"no switch", spec(func(s *ServiceChainSpec) { s.Switches = nil }), "Required value"},
 		{"no port", spec(func(s *ServiceChainSpec) { s.Switches[0].Ports = nil }), "ports: Required value"},
 		{"a port that is any", spec(func(s *ServiceChainSpec) { s.Switches[0].Ports[0].ServiceInterface.MatchLabels = nil }), "Required value"},
+		{"the gateway's address, with a route by it", spec(func(s *ServiceChainSpec) {
+			s.Switches[0].Ports[1].ServiceInterface.IPAM.DefaultGateway, s.Switches[0].Ports[1].ServiceInterface.IPAM.SetDefaultRoute = true, true
+		}), "set defaultGateway or setDefaultRoute"},
+		{"a default route", spec(func(s *ServiceChainSpec) { s.Switches[0].Ports[1].ServiceInterface.IPAM.SetDefaultRoute = true }), ""},
 		{"a pool that is any", spec(func(s *ServiceChainSpec) { s.Switches[0].Ports[1].ServiceInterface.IPAM.MatchLabels = nil }),
 			"Required value"},
 		{"a node in a template", spec(func(s *ServiceChainSpec) { s.Node = "n" }), "the set fills in the node"},
