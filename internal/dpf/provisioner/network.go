@@ -50,8 +50,13 @@ func (r *record) address(link netlink.Link, prefix netip.Prefix) error {
 		address.Flags = unix.IFA_F_NODAD // addresses of a configuration are unique
 	}
 	err = netlink.AddrAdd(link, address)
-	if errors.Is(err, unix.EEXIST) { // added by another program meanwhile
-		return r.drop(entry)
+	if errors.Is(err, unix.EEXIST) { // it isn't ours
+		err = r.drop(entry)
+		if has, errHas := hasAddress(link, prefix); !has { // IPv6 has an address once, whatever its prefix
+			err = errors.Join(err, errHas, fmt.Errorf("the address %s is on %s already, with another prefix than that of %s: delete it",
+				prefix.Addr(), entry.Link, prefix))
+		}
+		return err
 	}
 	if err != nil {
 		return fmt.Errorf("add the address %s to %s: %w", prefix, entry.Link, err)
@@ -118,11 +123,37 @@ func removeAddress(link netlink.Link, prefix netip.Prefix) error {
 	if err := keepOthers(link, prefix); err != nil {
 		return err
 	}
-	err = netlink.AddrDel(link, &netlink.Addr{IPNet: ipNet(prefix)})
-	if errors.Is(err, unix.EADDRNOTAVAIL) {
-		return nil
+	routes, err := othersRoutes(link)
+	if err != nil {
+		return err
 	}
-	return err
+	err = netlink.AddrDel(link, &netlink.Addr{IPNet: ipNet(prefix)})
+	if err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
+		return err
+	}
+	return addAgain(routes)
+}
+
+// othersRoutes by a link: neither ours nor the kernel's own.
+func othersRoutes(link netlink.Link) ([]netlink.Route, error) {
+	routes, err := netlink.RouteList(link, netlink.FAMILY_ALL)
+	return slices.DeleteFunc(routes, func(r netlink.Route) bool {
+		return slices.Contains([]netlink.RouteProtocol{protocol, unix.RTPROT_KERNEL, unix.RTPROT_RA, unix.RTPROT_REDIRECT}, r.Protocol)
+	}), err
+}
+
+// addAgain routes that the kernel has removed: with the last address of IPv4 it takes all routes of the link. One whose gateway was in the
+// network of ours has ended with it.
+func addAgain(routes []netlink.Route) error {
+	slices.SortStableFunc(routes, func(a, b netlink.Route) int { return len(a.Gw) - len(b.Gw) }) // to gateways first
+	var problems []error
+	for _, r := range routes {
+		err := netlink.RouteAdd(&r)
+		if err != nil && !slices.ContainsFunc([]error{unix.EEXIST, unix.ENETUNREACH, unix.EHOSTUNREACH, unix.EINVAL}, func(e error) bool { return errors.Is(err, e) }) {
+			problems = append(problems, err)
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // keepOthers makes sure that the kernel doesn't remove another program's addresses of the same network together with ours, as it does with
@@ -149,18 +180,34 @@ func keepOthers(link netlink.Link, prefix netip.Prefix) error {
 
 func promotion(link string) string { return "/proc/sys/net/ipv4/conf/" + link + "/promote_secondaries" }
 
-// takeDown a link that was down, unless another program uses it now: then it has an address.
+// takeDown a link that was down, unless others use it now.
 func takeDown(link netlink.Link) error {
-	addresses, err := netlink.AddrList(link, netlink.FAMILY_ALL)
-	if err != nil {
+	used, err := inUse(link)
+	if used || err != nil {
 		return err
 	}
-	for _, a := range addresses {
-		if a.Scope == unix.RT_SCOPE_UNIVERSE {
-			return nil
-		}
-	}
 	return netlink.LinkSetDown(link)
+}
+
+// inUse says that others have something on a link: an address, a bridge or a bond, a link on top of it, or a route.
+func inUse(link netlink.Link) (bool, error) {
+	addresses, err := netlink.AddrList(link, netlink.FAMILY_ALL)
+	if err != nil {
+		return false, err
+	}
+	links, err := netlink.LinkList()
+	if err != nil {
+		return false, err
+	}
+	routes, err := othersRoutes(link)
+	if err != nil {
+		return false, err
+	}
+	return len(routes) > 0 || link.Attrs().MasterIndex != 0 ||
+		slices.ContainsFunc(addresses, func(a netlink.Addr) bool { return a.Scope == unix.RT_SCOPE_UNIVERSE }) ||
+		slices.ContainsFunc(links, func(l netlink.Link) bool { // of a veth it is the other end
+			return l.Attrs().ParentIndex == link.Attrs().Index && l.Type() != "veth"
+		}), nil
 }
 
 func hasAddress(link netlink.Link, prefix netip.Prefix) (bool, error) {

@@ -143,3 +143,95 @@ func TestApply_withoutItsRecordTakesNothingAway(t *testing.T) {
 		g.Expect(addresses(g, link)).To(HaveExactElements("10.0.96.10/24"))
 	})
 }
+
+// IPv6 has an address once on a link, whatever its prefix: with another one the gateway may be unreachable.
+func TestApply_saysThatAnAddressIsThereWithAnotherPrefix(t *testing.T) {
+	t.Parallel()
+	inside(t, func(g *WithT, r *record, link netlink.Link) {
+		g.Expect(netlink.LinkSetUp(link)).To(Succeed())
+		other, err := netlink.ParseAddr("fd00:1::a/128")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(netlink.AddrAdd(link, other)).To(Succeed())
+		g.Expect(r.apply(wanted("fd00:1::a/64", "fd00:1::fe"))).To(MatchError(
+			"the address fd00:1::a is on pf0 already, with another prefix than that of fd00:1::a/64: delete it"))
+		g.Expect(r.load()).To(BeEmpty())
+		g.Expect(r.apply(Wanted{})).To(Succeed())
+		g.Expect(addresses(g, link)).To(HaveExactElements("fd00:1::a/128"))
+	})
+}
+
+// Others may use a link without an address: as a port of a bridge or a bond, under a VLAN, or by a route of their own.
+func TestApply_takesNoLinkDownThatOthersUse(t *testing.T) {
+	t.Parallel()
+	for name, use := range map[string]func(*WithT, netlink.Link){
+		"a bridge": func(g *WithT, link netlink.Link) {
+			bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "br"}}
+			g.Expect(netlink.LinkAdd(bridge)).To(Succeed())
+			g.Expect(netlink.LinkSetMaster(link, bridge)).To(Succeed())
+		},
+		"a VLAN": func(g *WithT, link netlink.Link) {
+			g.Expect(netlink.LinkAdd(&netlink.Macvlan{LinkAttrs: netlink.LinkAttrs{Name: "over", ParentIndex: link.Attrs().Index}})).To(Succeed())
+		},
+		"a route": func(g *WithT, link netlink.Link) {
+			g.Expect(netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(netip.MustParsePrefix("192.0.2.0/24")), Scope: unix.RT_SCOPE_LINK})).To(Succeed())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inside(t, func(g *WithT, r *record, link netlink.Link) {
+				g.Expect(r.apply(wanted("10.0.96.10/24", "10.0.96.254", "10.0.96.0/20"))).To(Succeed())
+				use(g, link)
+				g.Expect(r.apply(Wanted{})).To(Succeed())
+				g.Expect(up(g)).To(BeTrue(), "it is in use")
+				g.Expect(addresses(g, link)).To(BeEmpty())
+				g.Expect(r.load()).To(BeEmpty())
+			})
+		})
+	}
+}
+
+// A link that was renamed is still the one that it was; one that was made again isn't.
+func TestApply_takesBackFromARenamedLink(t *testing.T) {
+	t.Parallel()
+	inside(t, func(g *WithT, r *record, link netlink.Link) {
+		g.Expect(r.apply(wanted("10.0.96.10/24", "10.0.96.254", "10.0.96.0/20"))).To(Succeed())
+		g.Expect(netlink.LinkSetDown(link)).To(Succeed())
+		g.Expect(netlink.LinkSetName(link, "ens1f0np0")).To(Succeed())
+		g.Expect(netlink.LinkSetUp(link)).To(Succeed())
+		g.Expect(r.apply(wanted("10.0.96.10/24", "10.0.96.254"))).To(MatchError("there is no interface pf0 on this node"))
+		g.Expect(r.apply(Wanted{})).To(Succeed())
+		g.Expect(addresses(g, link)).To(BeEmpty())
+		g.Expect(r.load()).To(BeEmpty())
+	})
+}
+
+// With the last address of IPv4 the kernel takes all routes of the link, also those that were there before.
+func TestApply_keepsTheRoutesOfOthers(t *testing.T) {
+	t.Parallel()
+	inside(t, func(g *WithT, r *record, link netlink.Link) {
+		g.Expect(netlink.LinkSetUp(link)).To(Succeed())
+		add := func(to, gateway string) {
+			route := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(netip.MustParsePrefix(to))}
+			if gateway == "" && route.Dst.IP.To4() != nil {
+				route.Scope = unix.RT_SCOPE_LINK
+			} else if gateway != "" {
+				route.Gw = netip.MustParseAddr(gateway).AsSlice()
+			}
+			g.Expect(netlink.RouteAdd(route)).To(Succeed())
+		}
+		add("192.0.2.0/24", "")
+		add("198.51.100.0/24", "192.0.2.1")
+		add("2001:db8::/64", "")
+		g.Expect(r.apply(wanted("10.0.96.10/24", "10.0.96.254", "10.0.96.0/20"))).To(Succeed())
+		add("203.0.113.0/24", "10.0.96.1") // it ends with our network
+		g.Expect(r.apply(Wanted{})).To(Succeed())
+		others, err := othersRoutes(link)
+		g.Expect(err).NotTo(HaveOccurred())
+		var to []string
+		for _, each := range others {
+			to = append(to, each.Dst.String())
+		}
+		g.Expect(to).To(ConsistOf("192.0.2.0/24", "198.51.100.0/24", "2001:db8::/64"))
+		g.Expect(r.load()).To(BeEmpty())
+	})
+}
