@@ -105,12 +105,14 @@ func (w *round) removeSecrets(ctx context.Context) (kind string, left []string, 
 func (w *round) awaitPods(ctx context.Context) (kind string, left []string, _ error) {
 	kind = operatorv1.SystemComponentsReconciledCondition
 	pods := &corev1.PodList{}
-	err := w.List(ctx, pods, client.InNamespace(operatorv1.Namespace), client.MatchingLabels{"app.kubernetes.io/name": components.DPUServiceController})
-	if err != nil {
+	of := client.MatchingLabels{"app.kubernetes.io/name": components.DPUServiceController}
+	if err := w.List(ctx, pods, client.InNamespace(operatorv1.Namespace), of); err != nil {
 		return kind, nil, fmt.Errorf("list the Pods of %s: %w", components.DPUServiceController, err)
 	}
 	for _, pod := range pods.Items {
-		left = append(left, fmt.Sprintf("Pod %s, which may copy pull secrets", client.ObjectKeyFromObject(&pod)))
+		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			left = append(left, fmt.Sprintf("Pod %s, which may copy pull secrets", client.ObjectKeyFromObject(&pod)))
+		}
 	}
 	return kind, left, nil
 }
