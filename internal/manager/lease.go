@@ -32,8 +32,8 @@ func (l Lease) Takeover() time.Duration {
 }
 
 // Working is how long a leader works at most after its last renewal was written. The answer to that may be late, by the timeout of a call.
-// After a RetryPeriod it tries for RenewDeadline to renew the lease, and then, for RenewDeadline at most, to give it up: client-go tells that
-// it isn't leader any more only afterwards.
+// After a RetryPeriod it tries for RenewDeadline to renew the lease, and then, for RenewDeadline at most, to give it up: client-go tells
+// only afterwards that it isn't leader any more.
 func (l Lease) Working() time.Duration {
 	call := max(l.RenewDeadline/2, time.Second) // controller-runtime's
 	return call + l.RetryPeriod + 2*l.RenewDeadline
