@@ -152,6 +152,16 @@ func (c *ControlPlane) Stop() {
 // Processes returns etcd, kube-apiserver, kube-controller-manager and the scheduler, if there is one, so that a caller can watch for their end.
 func (c *ControlPlane) Processes() []*process.Process { return c.processes }
 
+// Ended says which of the processes has ended, or nil.
+func (c *ControlPlane) Ended() error {
+	for _, p := range c.processes {
+		if err := p.ExitError(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Endpoint returns "host:port" of the API server as clients should use it.
 func (c *ControlPlane) Endpoint() string { return c.cfg.Endpoint }
 

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	startTimeout = 2 * time.Minute
+	startTimeout = 2 * time.Minute // of a node
 	retry        = 5 * time.Second
 	callTimeout  = 10 * time.Second
 	maxNodes     = 200 // one loopback address each
@@ -70,7 +70,8 @@ func (c *cluster) run(ctx context.Context) {
 	}
 }
 
-// serve starts the control plane, and then has the nodes that are wanted.
+// serve starts the control plane, and then has the nodes that are wanted. A node that can't be started is tried again in the same cluster: with
+// another control plane the cluster would be another one.
 func (c *cluster) serve(ctx context.Context) error {
 	block, err := loopback.Claim()
 	if err != nil {
@@ -92,22 +93,27 @@ func (c *cluster) serve(ctx context.Context) error {
 	n := &nodes{cluster: c, block: block, plane: plane, client: client, running: map[string]*kubelet.Kubelet{}}
 	defer n.stop()
 	for {
+		var again <-chan time.Time
 		if err := n.sync(ctx, c.wanted()); err != nil {
-			return err
+			if ended := plane.Ended(); ended != nil || ctx.Err() != nil {
+				return ended
+			}
+			c.Log.Error("cluster doesn't have the nodes that are wanted", "cluster", c.id, "error", err)
+			again = time.After(retry)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-c.changed:
+		case <-again:
 		}
 	}
 }
 
 func (c *cluster) dir() string { return filepath.Join(c.Dir, c.id) }
 
+// startControlPlane fails when one of its programs ends: on a busy machine it takes minutes.
 func (c *cluster) startControlPlane(ctx context.Context, block *loopback.Block) (*controlplane.ControlPlane, error) {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
 	if err := os.RemoveAll(c.dir()); err != nil { // of an attempt before
 		return nil, fmt.Errorf("make the folder of cluster %s: %w", c.id, err)
 	}
@@ -152,10 +158,10 @@ func (n *nodes) sync(ctx context.Context, wanted []string) error {
 			continue
 		}
 		k.Stop()
-		delete(n.running, name)
 		if err := n.remove(ctx, name); err != nil {
 			return err
 		}
+		delete(n.running, name)
 	}
 	for _, name := range wanted {
 		if n.running[name] != nil {
@@ -176,7 +182,6 @@ func (n *nodes) start(ctx context.Context, name string) (*kubelet.Kubelet, error
 	if n.next == maxNodes {
 		return nil, fmt.Errorf("the cluster has had %d nodes already", maxNodes)
 	}
-	n.next++
 	dir := filepath.Join(n.dir(), name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -190,10 +195,15 @@ func (n *nodes) start(ctx context.Context, name string) (*kubelet.Kubelet, error
 	if err != nil {
 		return nil, fmt.Errorf("ask for the version: %w", err)
 	}
-	return kubelet.Start(ctx, kubelet.Config{
-		Registration: kubelet.Registration{Name: name, Address: n.block.Address(1, n.next), Version: version.GitVersion},
+	k, err := kubelet.Start(ctx, kubelet.Config{
+		Registration: kubelet.Registration{Name: name, Address: n.block.Address(1, n.next+1), Version: version.GitVersion},
 		Kubeconfig:   kubeconfig, Dir: dir, Tools: n.Tools,
 	})
+	if err != nil {
+		return nil, err
+	}
+	n.next++
+	return k, nil
 }
 
 // remove a node, as what configures the machines does.

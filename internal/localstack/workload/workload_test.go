@@ -2,11 +2,13 @@ package workload_test
 
 import (
 	"log/slog"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -21,11 +23,11 @@ import (
 func TestClusters_haveTheNodesThatAreWanted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(2 * time.Minute)
+	g.SetDefaultEventuallyTimeout(5 * time.Minute)
 	g.SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
-	reached := make(chan string, 1)
+	reached, log, dir := make(chan string, 1), gbytes.NewBuffer(), filepath.Join(t.TempDir(), "clusters")
 	clusters := workload.New(workload.Config{
-		Dir: filepath.Join(t.TempDir(), "clusters"), Tools: toolstest.Find(t, workload.Tools...), Log: slog.New(slog.DiscardHandler),
+		Dir: dir, Tools: toolstest.Find(t, workload.Tools...), Log: slog.New(slog.NewTextHandler(log, nil)),
 		Reached: func(id, kubeconfig string) {
 			if id == "one" {
 				reached <- kubeconfig
@@ -59,6 +61,13 @@ func TestClusters_haveTheNodesThatAreWanted(t *testing.T) {
 	g.Eventually(ready).Should(ConsistOf("front-0", "wn-1", "wn-2"))
 	want("front-0", "wn-2")
 	g.Eventually(ready).Should(ConsistOf("front-0", "wn-2"))
+
+	inTheWay := filepath.Join(dir, "one", "wn-3")
+	g.Expect(os.WriteFile(inTheWay, nil, 0o600)).To(Succeed())
+	want("front-0", "wn-2", "wn-3")
+	g.Eventually(log).Should(gbytes.Say("start node wn-3"))
+	g.Expect(os.Remove(inTheWay)).To(Succeed())
+	g.Eventually(ready).Should(ConsistOf("front-0", "wn-2", "wn-3"), "in the same cluster")
 	clusters.Close()
 	_, err = client.CoreV1().Namespaces().Get(t.Context(), corev1.NamespaceDefault, metav1.GetOptions{})
 	g.Expect(err).To(MatchError(ContainSubstring("connection refused")))
