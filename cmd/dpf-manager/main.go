@@ -90,7 +90,7 @@ func run(ctx context.Context, options *manager.Options, config operator.Config) 
 	if err := operator.AddToScheme(scheme); err != nil {
 		return fmt.Errorf("build the scheme: %w", err)
 	}
-	options.Cached, options.Lease = operator.Cached(), manager.QuickLease // a node in between has no network
+	options.Cached = operator.Cached()
 	mgr, err := options.New(scheme)
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@
 package manager
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/util/workqueue"
 	logsv1 "k8s.io/component-base/logs/api/v1"
 	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
@@ -44,6 +44,8 @@ const (
 	// GracefulShutdown is how long everything but creates may take to end. With the longest create it has to be shorter than what
 	// the Pod's grace period leaves, so that the lease is released.
 	GracefulShutdown = 5 * time.Second
+	// renewDeadline is controller-runtime's: a leader outlives an API server that is away for ten seconds.
+	renewDeadline = 10 * time.Second
 	// reconcileTimeout is longer than any single call.
 	reconcileTimeout = 5 * time.Minute
 )
@@ -66,21 +68,20 @@ type Options struct {
 	WebhookCertDir          string
 	LeaderElection          bool
 	LeaderElectionNamespace string
-	// Lease of the leader; zero: DefaultLease.
-	Lease         Lease
-	Concurrency   int
-	Creates       int
-	KubeQPS       float32
-	KubeBurst     int
-	OutsideQPS    float64
-	OutsideBurst  int
-	OTLPEndpoint  string
-	Poll, Settle  time.Duration
-	CreateTimeout time.Duration
-	egress        egress.Flags
-	clusterCIDRs  []string
-	logging       *logsv1.LoggingConfiguration
-	checks        []func() error // of the flags that the program has
+	LeaderIdentity          string
+	Concurrency             int
+	Creates                 int
+	KubeQPS                 float32
+	KubeBurst               int
+	OutsideQPS              float64
+	OutsideBurst            int
+	OTLPEndpoint            string
+	Poll, Settle            time.Duration
+	CreateTimeout           time.Duration
+	egress                  egress.Flags
+	clusterCIDRs            []string
+	logging                 *logsv1.LoggingConfiguration
+	checks                  []func() error // of the flags that the program has
 }
 
 // ServerCommand is the command line of a program that reconciles nothing: every replica works, and each of its clients' calls
@@ -161,6 +162,8 @@ func (o *Options) addControllerFlags(flags *pflag.FlagSet) {
 		"certificate that webhooks are served with, tls.crt, and its key, tls.key. Both may be renewed at any time.")
 	flags.BoolVar(&o.LeaderElection, "leader-elect", true, "Elect a leader, so that only one of several replicas is active.")
 	flags.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "Namespace of the lease. Without it the manager's own.")
+	flags.StringVar(&o.LeaderIdentity, "leader-identity", "", "Name of this replica in the lease, such as that of its Pod: restarted under it, "+
+		"a leader is leader again at once. No other replica may have it. Without it each start has a name of its own.")
 	flags.IntVar(&o.Concurrency, "concurrency", 10, "Objects of one kind that are reconciled at the same time.")
 	flags.DurationVar(&o.Poll, "poll-interval", 30*time.Second, "Poll interval for resources that are not ready yet.")
 	o.checks = append(o.checks, o.checkController)
@@ -195,21 +198,23 @@ func (o *Options) New(scheme *runtime.Scheme) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure the API server's client: %w", err)
 	}
-	lease := cmp.Or(o.Lease, DefaultLease)
 	options := ctrl.Options{
 		Scheme:                        scheme,
 		LeaderElection:                o.LeaderElection,
 		LeaderElectionID:              o.Name,
 		LeaderElectionNamespace:       o.LeaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 &lease.Duration,
-		RenewDeadline:                 &lease.RenewDeadline,
-		RetryPeriod:                   &lease.RetryPeriod,
 		GracefulShutdownTimeout:       ptr.To(o.CreateTimeout + GracefulShutdown),
 		PprofBindAddress:              o.ProfilerAddress,
 		HealthProbeBindAddress:        "0", // see ports
 		Metrics:                       metricsserver.Options{BindAddress: "0"},
 		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+	}
+	if o.LeaderElection && o.LeaderIdentity != "" {
+		if options.LeaderElectionResourceLockInterface, err = resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock,
+			o.LeaderElectionNamespace, o.Name, resourcelock.ResourceLockConfig{Identity: o.LeaderIdentity}, config, renewDeadline); err != nil {
+			return nil, fmt.Errorf("make the lock of the leader election: %w", err)
+		}
 	}
 	options.Cache.DefaultTransform, options.Cache.ByObject = slim, o.Cached
 	options.WebhookServer = newWebhookServer(o.WebhookPort, o.WebhookCertDir)

@@ -41,6 +41,8 @@ func (o *Options) checkController() error {
 	return errors.Join(
 		optional(flagcheck.Namespace, "namespace", o.WatchNamespace),
 		optional(flagcheck.Namespace, "leader-election-namespace", o.LeaderElectionNamespace),
+		flagcheck.That("leader-identity", o.LeaderIdentity, o.LeaderIdentity == "" || o.LeaderElectionNamespace != "",
+			"used with --leader-election-namespace"),
 		flagcheck.That("webhook-port", o.WebhookPort, o.WebhookPort >= 0 && o.WebhookPort <= highestPort,
 			fmt.Sprintf("a port, at most %d, or 0 for no webhooks", highestPort)),
 		flagcheck.That("concurrency", o.Concurrency, o.Concurrency >= 1, atLeastOne),

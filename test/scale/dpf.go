@@ -103,7 +103,7 @@ func (b *dpfBench) with(ctx context.Context, name string, nodes platform.Nodes, 
 }
 
 func (r *dpfRun) startOperator(ctx context.Context) error {
-	return r.startManager(ctx, "--poll-interval="+r.idling.poll.String())
+	return r.startManager(ctx, "--leader-identity=one", "--poll-interval="+r.idling.poll.String())
 }
 
 func (r *dpfRun) whole(ctx context.Context) error {
