@@ -238,7 +238,7 @@ func (w *world) hasRoomForEveryHost() {
 	w.Expect(made.Data).To(HaveKeyWithValue("config.json", values["config"]))
 	w.Expect(made.Annotations).NotTo(HaveKey(corev1.LastAppliedConfigAnnotation))
 	a := w.application(s)
-	w.Expect(a.Object["status"]).NotTo(HaveKey("history"))
+	w.Expect(a.Object["status"]).To(HaveKeyWithValue("history", BeEmpty()))
 	whole, err := json.Marshal(a.Object)
 	w.Expect(err).NotTo(HaveOccurred())
 	fields, err := json.Marshal(a.GetManagedFields())
