@@ -94,27 +94,32 @@ func (a *Argo) compare(ctx context.Context, app *unstructured.Unstructured) (*co
 		annotations[trackingID] = tracked(app, o)
 		o.SetAnnotations(annotations)
 		wanted[key(resourceOf(o, ""))] = true
-		if c.different[o], err = c.differs(ctx, o); err != nil {
+		differs, err := c.differs(ctx, o)
+		if err != nil {
 			return nil, err
 		}
-		if !c.different[o] {
-			delete(c.different, o)
+		if differs {
+			c.different[o] = true
 		}
 	}
 	before, _, _ := unstructured.NestedSlice(app.Object, "status", "resources")
 	prune, _, _ := unstructured.NestedBool(app.Object, "spec", "syncPolicy", "automated", "prune")
 	for _, resource := range before {
 		fields := resource.(map[string]any)
-		if prune && !wanted[key(fields)] && c.project.object(c.to, app, objectOf(fields)) == nil {
+		if prune && !wanted[key(fields)] && c.permits(objectOf(fields)) {
 			c.stale = append(c.stale, fields)
 		}
 	}
 	return c, nil
 }
 
+func (c *comparison) permits(o *unstructured.Unstructured) bool {
+	return c.project.object(c.to, c.app, o) == nil
+}
+
 // differs reports whether a sync would change an object, which becomes as it is there otherwise. What isn't permitted isn't seen.
 func (c *comparison) differs(ctx context.Context, o *unstructured.Unstructured) (bool, error) {
-	if c.project.object(c.to, c.app, o) != nil {
+	if !c.permits(o) {
 		return true, nil
 	}
 	now := &unstructured.Unstructured{}
