@@ -15,8 +15,8 @@ import (
 // cleanUpAnnotation of the DPUService of the DPUs' provisioners says since when they only take back what they have made.
 const cleanUpAnnotation = "operator.dpu.nvidia.com/clean-up-since"
 
-// CleanUp has the provisioners on DPUs take back what they have made, before their DPUService goes, and says since when. It is zero where there
-// is no such DPUService, or where it is going already. Applied as usual it is what it was.
+// CleanUp has the provisioners on DPUs take back what they have made, before their DPUService goes, and says since when. It is zero where
+// there is no such DPUService, or where it is going already. Applied as usual it is what it was.
 func (s Set) CleanUp(ctx context.Context, release Release, now time.Time) (since time.Time, _ error) {
 	c := Table[slices.IndexFunc(Table, func(c Component) bool { return c.Key == operatorv1.ComponentDPUCNIProvisioner })]
 	want, err := release.serviceOf(c, values{
@@ -38,7 +38,8 @@ func (s Set) CleanUp(ctx context.Context, release Release, now time.Time) (since
 	labels := map[string]any{operatorv1.NetworkCleanUpLabel: ""}
 	// No DPU waits for another one: they carry no traffic of hosts any more.
 	strategy := map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxUnavailable": "100%"}}
-	if err := unstructured.SetNestedMap(want.Object, map[string]any{"labels": labels, "updateStrategy": strategy}, "spec", "serviceDaemonSet"); err != nil {
+	daemonSet := map[string]any{"labels": labels, "updateStrategy": strategy}
+	if err := unstructured.SetNestedMap(want.Object, daemonSet, "spec", "serviceDaemonSet"); err != nil {
 		return since, fmt.Errorf("edit DPUService %s: %w", want.GetName(), err)
 	}
 	_, err = s.apply(ctx, want, found)

@@ -64,8 +64,9 @@ func unclean(ctx context.Context, c client.Client) (why string, _ error) {
 		if _, told := labels[operatorv1.NetworkCleanUpLabel]; !told || set.Status.ObservedGeneration != set.Generation {
 			return fmt.Sprintf("DaemonSet %s isn't synced", set.Name), nil
 		}
-		if s := set.Status; min(s.UpdatedNumberScheduled, s.NumberReady) < s.DesiredNumberScheduled {
-			return fmt.Sprintf("DaemonSet %s: %d of %d DPUs are clean", set.Name, min(s.UpdatedNumberScheduled, s.NumberReady), s.DesiredNumberScheduled), nil
+		all, clean := set.Status.DesiredNumberScheduled, min(set.Status.UpdatedNumberScheduled, set.Status.NumberReady)
+		if clean < all {
+			return fmt.Sprintf("DaemonSet %s: %d of %d DPUs are clean", set.Name, clean, all), nil
 		}
 	}
 	return "", nil

@@ -149,7 +149,8 @@ func addAgain(routes []netlink.Route) error {
 	var problems []error
 	for _, r := range routes {
 		err := netlink.RouteAdd(&r)
-		if err != nil && !slices.ContainsFunc([]error{unix.EEXIST, unix.ENETUNREACH, unix.EHOSTUNREACH, unix.EINVAL}, func(e error) bool { return errors.Is(err, e) }) {
+		is := func(e error) bool { return errors.Is(err, e) }
+		if !slices.ContainsFunc([]error{unix.EEXIST, unix.ENETUNREACH, unix.EHOSTUNREACH, unix.EINVAL}, is) {
 			problems = append(problems, err)
 		}
 	}

@@ -242,8 +242,8 @@ func TestCleanUp_thatStaysWaitsForTheProvisionerAndLeavesNothing(t *testing.T) {
 	w.Expect(w.vsctl("d1", "get", "open", ".", "external_ids")).To(Equal(ids))
 }
 
-// A clean-up that is killed at any moment is gone on with by the next one, and Open vSwitch may be away meanwhile.
-func TestCleanUp_thatStaysIsKilledAtAnyMomentAndOutlivesOpenVSwitch(t *testing.T) {
+// A clean-up that is killed at any moment is gone on with by the next one.
+func TestCleanUp_thatStaysIsKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	before, ids := w.network("d1"), w.vsctl("d1", "get", "open", ".", "external_ids")
