@@ -276,7 +276,7 @@ func (w *world) takesAllAlong(s *svcv1.DPUService, d *appsv1.Deployment, red, re
 	w.Eventually(func() map[string]string { return w.application(s).GetAnnotations() }).Should(HaveKeyWithValue(dpuservice.SkipAnnotation, "true"))
 	for _, each := range []*svcv1.DPUService{s, red, refused} {
 		w.Expect(w.host.Delete(w.t.Context(), each)).To(Succeed())
-		w.Eventually(w.gone(w.host, each), "5m").Should(BeTrue(), each.Name) // Argo CD first tries again what was refused, for 155 s
+		w.Eventually(w.gone(w.host, each), "7m").Should(BeTrue(), each.Name) // Argo CD first tries again what was refused, for 310 s
 	}
 	w.Expect(w.gone(w.dpu, d)()).To(BeTrue())
 	w.Expect(w.gone(w.dpu, set("red"))()).To(BeTrue())
