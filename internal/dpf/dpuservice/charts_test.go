@@ -77,6 +77,7 @@ func TestCharts_areThoseOfTheComponents(t *testing.T) {
 				side, err := config.ParseDPU([]byte(text))
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(side.PerNodeConfig).To(HaveKey("dpu-worker-1"))
+				g.Expect(o.GetAnnotations()).To(HaveKeyWithValue("argocd.argoproj.io/sync-options", "ServerSideApply=true"), "it can be large")
 			}
 			err := testenv.Client(t).Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), client.DryRunAll, client.FieldOwner("argocd-controller"))
 			g.Expect(err).NotTo(HaveOccurred(), "%s: %s", chart, key)
