@@ -5,12 +5,14 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -110,7 +112,7 @@ func TestReconcile_takesOverTheRecordOfAFormerConfiguration(t *testing.T) {
 	f.Expect(f.once()).To(Succeed())
 	f.Expect(f.record().OwnerReferences).To(ConsistOf(HaveField("UID", next.UID)), "not %s", former.UID)
 	f.Expect(f.WithWatch.Delete(t.Context(), next)).To(Succeed())
-	f.settle()
+	f.settleLate()
 	f.Expect(f.condition(operatorv1.ReadyCondition)).To(And(is(metav1.ConditionFalse, operatorv1.ReasonAwaitingDeletion,
 		"the pull secrets in DPU cluster dpus/a: it is away"), HaveField("Message", Not(ContainSubstring("never")))))
 	f.clusters = nil
@@ -153,6 +155,16 @@ func TestDelete_waitsForThePodsThatCopyPullSecrets(t *testing.T) {
 	f.delete()
 }
 
+// settleLate when nothing waits any more for the clean-up on DPUs.
+func (f *fixture) settleLate() {
+	f.t.Helper()
+	f.settle()
+	now := f.Clock
+	f.Clock = clocktesting.NewFakePassiveClock(time.Now().Add(16 * time.Minute))
+	f.settle()
+	f.Clock = now
+}
+
 // dying is a DPU cluster that doesn't answer from a certain call on.
 type dying struct {
 	client.WithWatch
@@ -191,7 +203,7 @@ func TestDelete_ofADPUClusterThatDiesAtAnyCall(t *testing.T) {
 			return clusters, nil
 		}
 		f.Expect(f.WithWatch.Delete(t.Context(), f.config())).To(Succeed())
-		f.settle()
+		f.settleLate()
 		died := d.calls > last
 		f.Expect(f.config().Name != "").To(Equal(died), "after %d calls", last)
 		if died {
