@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/bedplate/bedplate/internal/localstack/lab"
+	"github.com/bedplate/bedplate/internal/localstack/process"
 	"github.com/bedplate/bedplate/internal/localstack/process/processtest"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 )
@@ -32,13 +33,27 @@ func startLab(t *testing.T, g *WithT, example string) command {
 		t: t, g: g, dir: filepath.Join(t.TempDir(), "lab"),
 		bedplate: toolstest.Find(t, append(lab.Tools(example), "bedplate")...).Path("bedplate"),
 	}
-	t.Cleanup(func() { c.run("lab", "down", "--dir", c.dir) })
+	t.Cleanup(func() {
+		c.tellLogs()
+		c.run("lab", "down", "--dir", c.dir)
+	})
 	lines := strings.Split(strings.TrimSpace(c.run("lab", "up", "--dir", c.dir, "--example", example, "-o", "json")), "\n")
 	var last lab.Event
 	g.Expect(json.Unmarshal([]byte(lines[len(lines)-1]), &last)).To(Succeed())
 	g.Expect(last.Lab).NotTo(BeNil())
 	c.Lab = last.Lab
 	return c
+}
+
+// tellLogs of a test that has failed: they go with the lab.
+func (c command) tellLogs() {
+	if !c.t.Failed() {
+		return
+	}
+	logs, _ := filepath.Glob(filepath.Join(c.dir, "logs", "*.log"))
+	for _, log := range logs {
+		c.t.Logf("the end of %s:\n%s", filepath.Base(log), process.Tail(log, 20))
+	}
 }
 
 // run runs the command, also when the test is over, and returns what it prints.

@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -49,8 +50,7 @@ func TestLab_bringsUpAKrakeClusterAndLeavesNothing(t *testing.T) {
 		return ready
 	}
 	g.Expect(nodes()).To(ConsistOf("front-0", "wn-1", "wn-2"))
-	cluster.Spec.TOSCA = strings.Replace(cluster.Spec.TOSCA, "default: 2", "default: 3", 1)
-	g.Expect(management.Update(t.Context(), cluster)).To(Succeed())
+	resize(g, management, cluster, 2, 3)
 	g.Eventually(nodes).Should(ConsistOf("front-0", "wn-1", "wn-2", "wn-3"))
 
 	up.untilReconfigured(management, cluster)
@@ -59,6 +59,13 @@ func TestLab_bringsUpAKrakeClusterAndLeavesNothing(t *testing.T) {
 	untilGone(g, management, cluster)
 	g.Eventually(func() krake.State { return infrastructures(g, up) }).Should(BeEmpty())
 	up.down()
+}
+
+// resize a cluster. Its manager writes its status meanwhile.
+func resize(g *WithT, c client.Client, cluster *krakev1.Cluster, from, to int) {
+	before := cluster.DeepCopy()
+	cluster.Spec.TOSCA = strings.Replace(cluster.Spec.TOSCA, fmt.Sprint("default: ", from), fmt.Sprint("default: ", to), 1)
+	g.Expect(c.Patch(context.Background(), cluster, client.MergeFrom(before))).To(Succeed())
 }
 
 // untilReconfigured lets the machines lose their configuration, and expects that they get it again.
@@ -126,8 +133,7 @@ func TestKrakeManager_killedAtAnyMomentLeaksAndDoublesNothing(t *testing.T) {
 		g.Expect(all).To(ConsistOf(HaveField("ID", cluster.Status.ClusterID)))
 	}
 	online()
-	cluster.Spec.TOSCA = strings.Replace(cluster.Spec.TOSCA, "default: 1", "default: 2", 1)
-	g.Expect(s.client.Update(t.Context(), cluster)).To(Succeed())
+	resize(g, s.client, cluster, 1, 2)
 	s.killAt(g, localstack.KrakeManager, "updateInfrastructure")
 	online()
 	g.Expect(s.client.Delete(t.Context(), cluster)).To(Succeed())

@@ -57,9 +57,23 @@ func (r *run) startKrake(ctx, _ context.Context, stack *localstack.Stack) (*Lab,
 		}
 	}
 	return lab, r.wait(ctx, "Nodes", func(ctx context.Context) (string, error) {
-		_, reason, err := workloadNodes(ctx, stack.Client(), lab.Cluster, 1+r.options.Workers)
-		return reason, err
+		return unseenKrakeNodes(ctx, stack.Client(), lab.Cluster, 1+r.options.Workers)
 	})
+}
+
+// unseenKrakeNodes returns what the nodes wait for until they are ready, and the Cluster says so, or "".
+func unseenKrakeNodes(ctx context.Context, c client.Client, at *Cluster, wanted int) (string, error) {
+	if _, reason, err := workloadNodes(ctx, c, at, wanted); err != nil || reason != "" {
+		return reason, err
+	}
+	cluster := &krakev1.Cluster{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: at.Namespace, Name: at.Name}, cluster); err != nil {
+		return "", err
+	}
+	if seen := len(cluster.Status.Nodes); cluster.Status.State != krakev1.StateOnline || seen < wanted {
+		return fmt.Sprintf("the Cluster is %s with %d of %d nodes", cluster.Status.State, seen, wanted), nil
+	}
+	return "", nil
 }
 
 // unmetKrakeCondition returns why the Cluster's condition isn't true, or "".
