@@ -47,7 +47,7 @@ import (
 
 const (
 	pollInterval = 50 * time.Millisecond
-	startTimeout = 2 * time.Minute // see environment
+	startTimeout = 10 * time.Minute // see environment
 	// waiting is how many tests of a package run at a time: with an API server they wait more than they compute.
 	waiting = 8
 	// garbage is how much there may be before it is collected, in percent of what is in use: the default takes a quarter of the time
@@ -160,7 +160,8 @@ func start(bin tools.Dir) {
 	}
 }
 
-// environment of an API server. The defaults of envtest, 10 and 20 seconds, are too short where other packages' tests have the CPUs.
+// environment of an API server. The defaults of envtest, 10 and 20 seconds, are too short where other packages' tests have the CPUs. A program
+// that ends is noticed at once.
 func environment(bin tools.Dir, crds envtest.CRDInstallOptions) *envtest.Environment {
 	crds.MaxTime = startTimeout
 	return &envtest.Environment{
