@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/bedplate/bedplate/internal/localstack/fabric"
 	"github.com/bedplate/bedplate/internal/localstack/process"
@@ -23,9 +22,6 @@ const daemons = "/usr/lib/frr"
 // Daemons belong to root: the user of FRR's own doesn't get to files in a user's home. Their group has to be the one that is
 // meant for sockets.
 const owner, group = "root", "frrvty"
-
-// startPatience is how long a daemon may take to answer.
-const startPatience = 20 * time.Second
 
 // Config of a router.
 type Config struct {
@@ -59,14 +55,12 @@ func Check() error {
 	return nil
 }
 
-// Start makes a node a router. Dir gets a folder of the node's name; its path has to be short, as sockets are made there.
+// Start makes a node a router, and returns when its daemons answer. Dir gets a folder of the node's name; its path has to be short, as sockets are made there.
 func Start(ctx context.Context, f *fabric.Fabric, node, dir string, config Config) (*Router, error) {
 	r := &Router{dir: filepath.Join(dir, node+"-frr")}
 	if err := r.prepare(config); err != nil {
 		return nil, fmt.Errorf("start FRR on %s: %w", node, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
-	defer cancel()
 	for _, daemon := range []string{"zebra", "bgpd"} {
 		args := []string{
 			"-f", r.path(daemon + ".conf"), "-i", r.path(daemon + ".pid"), "-z", r.path("zserv.api"), "--vty_socket", r.dir, "-P", "0",
