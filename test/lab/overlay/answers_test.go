@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bedplate/bedplate/internal/localstack/fabric"
+	"github.com/bedplate/bedplate/internal/localstack/fabric/probe"
 )
 
 const (
@@ -67,6 +69,7 @@ func (s *stack) nameOf(address string) string {
 type answer struct {
 	asked, answered time.Time
 	address, name   string
+	by              probe.Protocol
 }
 
 // answers to all that is asked while something happens.
@@ -75,10 +78,10 @@ type answers struct {
 	all   []answer
 }
 
-func (a *answers) take(asked time.Time, address, name string) {
+func (a *answers) take(asked time.Time, address, name string, by probe.Protocol) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	a.all = append(a.all, answer{asked, time.Now(), address, name})
+	a.all = append(a.all, answer{asked, time.Now(), address, name, by})
 }
 
 // underLoad asks for each host's address all the time while something happens: by TCP from the data centre, which reaches the DPU that
@@ -106,7 +109,7 @@ func (s *stack) underLoad(while func(a *answers)) *answers {
 		always(func() {
 			asked, address := time.Now(), host.FabricIP.String()
 			if name := s.nameOf(address); name != "" {
-				a.take(asked, address, name)
+				a.take(asked, address, name, probe.TCP)
 			}
 		})
 	}
@@ -205,7 +208,7 @@ func hear(socket int, end <-chan struct{}, a *answers, name string) {
 		}
 		if from.(*unix.SockaddrLinklayer).Pkttype != unix.PACKET_OUTGOING && binary.BigEndian.Uint16(frame[echo+4:]) == echoID {
 			at := int64(binary.BigEndian.Uint64(frame[echo+8:]))
-			a.take(time.Unix(0, at), netip.AddrFrom4([4]byte(frame[14+12:14+16])).String(), name)
+			a.take(time.Unix(0, at), netip.AddrFrom4([4]byte(frame[14+12:14+16])).String(), name, probe.ICMP)
 		}
 	}
 }
@@ -231,6 +234,20 @@ func (s *stack) more(a *answers, address, name string) {
 	s.t.Helper()
 	count := func() int { _, counts := a.of(address); return counts[name] }
 	s.Eventually(count).Should(BeNumerically(">=", count()+50))
+}
+
+// others are the answers for an address that aren't of these hosts, for the message of a test that fails.
+func (a *answers) others(address string, names ...string) string {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	var all []string
+	for _, one := range a.all {
+		if one.address == address && !slices.Contains(names, one.name) {
+			all = append(all, fmt.Sprintf("%s by %s, asked at %s and answered at %s", one.name, one.by,
+				one.asked.Format(time.StampMicro), one.answered.Format(time.StampMicro)))
+		}
+	}
+	return strings.Join(all, "\n")
 }
 
 // late are the answers of a host to what was asked when another one had answered for the address already.

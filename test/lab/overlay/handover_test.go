@@ -85,7 +85,7 @@ func TestAddresses_underLoadAreOneHostsAtATime(t *testing.T) {
 		after := hosts[(i+len(hosts)-1)%len(hosts)].Name
 		names, counts := a.of(address(i))
 		t.Logf("%s: %v", address(i), counts)
-		s.Expect(names).To(Equal([]string{h.Name, after}))
+		s.Expect(names).To(Equal([]string{h.Name, after}), a.others(address(i), h.Name, after))
 		s.Expect(a.late(address(i), h.Name, after)).To(BeEmpty())
 	}
 }
