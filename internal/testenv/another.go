@@ -31,7 +31,8 @@ func Another(t testing.TB, crds ...string) *APIServer {
 	for i := range crds {
 		crds[i] = filepath.Join(config, crds[i])
 	}
-	s := &APIServer{env: environment(toolstest.Find(t, "etcd", "kube-apiserver"), envtest.CRDInstallOptions{Paths: crds, ErrorIfPathMissing: true})}
+	bin := toolstest.Find(t, "etcd", "kube-apiserver")
+	s := &APIServer{env: environment(bin, envtest.CRDInstallOptions{Paths: crds, ErrorIfPathMissing: true})}
 	var err error
 	s.Config, err = s.env.Start()
 	t.Cleanup(s.Stop)

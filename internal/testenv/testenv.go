@@ -160,8 +160,8 @@ func start(bin tools.Dir) {
 	}
 }
 
-// environment of an API server. The defaults of envtest, 10 and 20 seconds, are too short where other packages' tests have the CPUs. A program
-// that ends is noticed at once.
+// environment of an API server. The defaults of envtest, 10 and 20 seconds, are too short where other packages' tests have the CPUs. A
+// program that ends is noticed at once.
 func environment(bin tools.Dir, crds envtest.CRDInstallOptions) *envtest.Environment {
 	crds.MaxTime = startTimeout
 	return &envtest.Environment{

@@ -34,9 +34,11 @@ func TestCluster_ofWordyNodesFitsIntoAStatus(t *testing.T) {
 			for _, kind := range []corev1.NodeConditionType{
 				corev1.NodeReady, corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure, corev1.NodeNetworkUnavailable,
 			} {
-				if from < wordy {
-					node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: kind, Status: "Unknown", Reason: text, Message: text})
+				if from >= wordy {
+					continue
 				}
+				condition := corev1.NodeCondition{Type: kind, Status: "Unknown", Reason: text, Message: text}
+				node.Status.Conditions = append(node.Status.Conditions, condition)
 			}
 			page.Items = append(page.Items, node)
 		}

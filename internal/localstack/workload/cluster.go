@@ -70,8 +70,8 @@ func (c *cluster) run(ctx context.Context) {
 	}
 }
 
-// serve starts the control plane, and then has the nodes that are wanted. A node that can't be started is tried again in the same cluster: with
-// another control plane the cluster would be another one.
+// serve starts the control plane, and then has the nodes that are wanted. A node that can't be started is tried again in the same
+// cluster: with another control plane the cluster would be another one.
 func (c *cluster) serve(ctx context.Context) error {
 	block, err := loopback.Claim()
 	if err != nil {

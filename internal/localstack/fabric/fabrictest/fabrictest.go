@@ -40,7 +40,8 @@ func Up(t testing.TB, topology fabric.Topology) *fabric.Fabric {
 }
 
 // first gives the processors to this process, and to all that it starts, before compilers and tests without a fabric: the nodes of a fabric
-// stand for machines, and DPUs forward in hardware. How many packets are lost, and for how long, is measured without the wait for a processor.
+// stand for machines, and DPUs forward in hardware. How many packets are lost, and for how long, is measured without the wait for a
+// processor.
 var first = sync.OnceValue(func() error {
 	threads, err := filepath.Glob("/proc/self/task/*")
 	for _, thread := range threads {

@@ -55,7 +55,8 @@ func Check() error {
 	return nil
 }
 
-// Start makes a node a router, and returns when its daemons answer. Dir gets a folder of the node's name; its path has to be short, as sockets are made there.
+// Start makes a node a router, and returns when its daemons answer. Dir gets a folder of the node's name; its path has to be short, as
+// sockets are made there.
 func Start(ctx context.Context, f *fabric.Fabric, node, dir string, config Config) (*Router, error) {
 	r := &Router{dir: filepath.Join(dir, node+"-frr")}
 	if err := r.prepare(config); err != nil {
