@@ -61,10 +61,11 @@ func takeOver(ctx context.Context, c client.Client, live client.Reader, owner cl
 // EndCopies deletes the record when its owner is let go, or is gone. Where that fails, it is garbage.
 func EndCopies(ctx context.Context, c client.Client, live client.Reader, owner client.Object) error {
 	record := copies(owner.GetNamespace())
-	if err := live.Get(ctx, client.ObjectKeyFromObject(record), record); client.IgnoreNotFound(err) != nil {
+	if err := live.Get(ctx, client.ObjectKeyFromObject(record), record); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
 		return fmt.Errorf("read the record of copied pull secrets: %w", err)
-	} else if err != nil {
-		return nil
 	}
 	anothers := func(o metav1.OwnerReference) bool { return o.UID != owner.GetUID() }
 	if slices.ContainsFunc(record.OwnerReferences, anothers) {
