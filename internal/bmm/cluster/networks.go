@@ -81,6 +81,7 @@ type networks struct {
 	ipBlock     *graph.Handle[bmm.IPBlock]
 	group       *graph.Handle[bmm.NetworkSecurityGroup] // nil unless the spec has one
 	vpc         *graph.Handle[bmm.VPC]
+	shown       graph.Ref // the status shows what the ranges are cut from and lie in
 	subnets     []*graph.Handle[bmm.Subnet]
 	prefixes    []*graph.Handle[bmm.VPCPrefix]
 	peerings    []*graph.Handle[bmm.VPCPeering]
@@ -130,6 +131,7 @@ func (n *networks) want() {
 		n.group = n.wantGroup(spec.VPC.NetworkSecurityGroup)
 	}
 	n.vpc = n.wantVPC()
+	n.shown = n.graph.Gate(infrav1.SubnetsReadyCondition, n.showsParents)
 	for _, subnet := range spec.Subnets {
 		n.subnets = append(n.subnets, n.wantSubnet(subnet))
 	}
@@ -149,6 +151,15 @@ func notWanted() phases.Phase { return phases.Ready().Because("NotWanted") }
 
 // siteID is that of the site which the spec names.
 func (n *networks) siteID() string { return n.graph.ID(siteKey) }
+
+// showsParents reports whether the status shows VPC and IP block. From then on admission keeps the spec from naming others, which a range
+// that exists could not follow.
+func (n *networks) showsParents() phases.Phase {
+	if status := n.object.Status; n.planning || status.VPCID == n.vpc.ID() && status.IPBlockID == n.ipBlock.ID() {
+		return phases.Ready()
+	}
+	return phases.Waiting("waits until the status shows VPC %s and IP block %s", n.vpc.ID(), n.ipBlock.ID())
+}
 
 // endpoint reports whether the control plane can begin: KubeadmControlPlane does nothing until the endpoint is known,
 // and there is no default.

@@ -35,7 +35,7 @@ func prefixKind(api *bmm.Client, service *graph.Service) *graph.Kind[bmm.VPCPref
 func (n *networks) wantPrefix(spec infrav1.VPCPrefixSpec) *graph.Handle[bmm.VPCPrefix] {
 	var prefix *graph.Handle[bmm.VPCPrefix]
 	prefix = graph.Add(n.graph, n.kinds.Prefix, graph.Want[bmm.VPCPrefix]{
-		Key: prefixKey + "/" + spec.Name, Condition: infrav1.SubnetsReadyCondition, After: []graph.Ref{n.vpc, n.ipBlock},
+		Key: prefixKey + "/" + spec.Name, Condition: infrav1.SubnetsReadyCondition, After: []graph.Ref{n.vpc, n.ipBlock, n.shown},
 		Lock: n.ipBlockLock,
 		Create: func(_ context.Context, key graph.Key) (graph.Call[bmm.VPCPrefix], error) {
 			length := prefixLength(spec.PrefixLength, spec.CIDR)

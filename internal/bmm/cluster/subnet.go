@@ -37,7 +37,7 @@ func subnetKind(api *bmm.Client, service *graph.Service) *graph.Kind[bmm.Subnet]
 func (n *networks) wantSubnet(spec infrav1.SubnetSpec) *graph.Handle[bmm.Subnet] {
 	var subnet *graph.Handle[bmm.Subnet]
 	subnet = graph.Add(n.graph, n.kinds.Subnet, graph.Want[bmm.Subnet]{
-		Key: subnetKey + "/" + spec.Name, Condition: infrav1.SubnetsReadyCondition, After: []graph.Ref{n.vpc, n.ipBlock},
+		Key: subnetKey + "/" + spec.Name, Condition: infrav1.SubnetsReadyCondition, After: []graph.Ref{n.vpc, n.ipBlock, n.shown},
 		Lock: n.ipBlockLock,
 		Create: func(_ context.Context, key graph.Key) (graph.Call[bmm.Subnet], error) {
 			length := prefixLength(spec.PrefixLength, spec.CIDR)

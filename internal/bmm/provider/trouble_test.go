@@ -59,7 +59,8 @@ func TestTrouble_aFifthOfAllCallsFail(t *testing.T) {
 			for _, owner := range owners {
 				f.UntilGone(owner)
 			}
-			f.Expect(f.Sim.State().Empty()).To(BeTrue())
+			left := f.Sim.State()
+			f.Expect(left.Empty()).To(BeTrue(), "%+v", left)
 			f.Sim.StopChaos()
 			f.Consistently(func() bool { return f.Sim.State().Empty() }).WithTimeout(2*late).Should(BeTrue(), "nothing comes late")
 		})
