@@ -21,7 +21,7 @@ type outline struct {
 func (t *Template) outlined() *outline {
 	return &outline{
 		mark: t.mark, hash: t.sum(), nodes: slices.Sorted(maps.Keys(t.mapping("topology_template", "node_templates"))),
-		imports: t.imports(), files: slices.Compact(slices.Sorted(slices.Values(files(t.top())))),
+		imports: slices.Clone(t.imports()), files: slices.Clone(slices.Compact(slices.Sorted(slices.Values(files(t.top()))))), // without room for more
 	}
 }
 
