@@ -108,20 +108,46 @@ func asciiJSON(value string) string {
 }
 
 // text without credentials.
-func (r redactor) text(text string) string {
+func (r redactor) text(text string) string { return shown(r.holed(text)) }
+
+// holed is a text with a hole in place of each credential, of its length.
+func (r redactor) holed(text string) string {
 	for _, short := range r.short {
 		if strings.Contains(text, short) {
 			return fmt.Sprintf("[left out: it contains a credential of less than %d characters]", minSecret)
 		}
 	}
 	for _, form := range r.forms {
-		text = strings.ReplaceAll(text, form, hole)
+		if strings.Contains(text, form) {
+			text = strings.ReplaceAll(text, form, hole+strings.Repeat(more, len(form)-1))
+		}
 	}
-	return strings.ReplaceAll(text, hole, redacted)
+	return text
 }
 
-// hole is where a credential was, until all are out: in what says so for people, others might be found. In UTF-8 it is nothing.
-const hole = "\xff"
+// A hole is where a credential was, and more the rest of it, until all are out: in what says so for people, others might be found. In UTF-8
+// both are nothing.
+const hole, more = "\xff", "\xfe"
+
+func shown(holed string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(holed, more, ""), hole, redacted)
+}
+
+// maxSearched is how much of a log is searched for credentials: there may be thousands of forms.
+const maxSearched = 64 << 10
+
+// end of a log without credentials. Where the search begins a part of one may be left, which is cut off.
+func (r redactor) end(log string) string {
+	longest := 0
+	if len(r.forms) > 0 {
+		longest = len(r.forms[0])
+	}
+	if len(log) <= maxSearched+longest {
+		return r.text(log)
+	}
+	holed := r.holed(log[len(log)-maxSearched-longest:])
+	return shown(holed[min(longest, len(holed)-1):])
+}
 
 // colours of a terminal, which Ansible writes.
 var colours = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
@@ -130,7 +156,7 @@ var colours = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
 // part of one.
 func (r redactor) lastLines(log string, number int) []string {
 	var lines []string
-	left := r.text(colours.ReplaceAllString(log, ""))
+	left := r.end(strings.TrimSpace(colours.ReplaceAllString(log, "")))
 	for len(lines) < number { // from the end: a log may have millions
 		left = strings.TrimSpace(left)
 		if left == "" {

@@ -16,6 +16,7 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/krake/im"
 	"github.com/bedplate/bedplate/internal/krake/sim"
+	"github.com/bedplate/bedplate/internal/localstack/process/processtest"
 	"github.com/bedplate/bedplate/internal/simulator"
 )
 
@@ -112,9 +113,9 @@ func TestLog_keepsWhatIsNoSecret(t *testing.T) {
 func TestLog_withACredentialThatIsTooShortIsLeftOut(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
 		ctx := b.t.Context()
-		cloud := im.Credential{"id": "cloud", "type": "Dummy", "password": "abc"}
+		cloud := im.Credential{"id": "cloud", "type": "Dummy", "password": "xyz"}
 		c := b.connect(nil, func(c *im.Config) { c.Clouds = []im.Credential{cloud} })
-		b.Expect(b.server.SetOutcome(sim.Outcome{State: im.Unconfigured, Message: "no abc"})).To(Succeed())
+		b.Expect(b.server.SetOutcome(sim.Outcome{State: im.Unconfigured, Message: "no xyz"})).To(Succeed())
 		id := must(c.Create(ctx, cluster))
 		b.Expect(c.ContMsg(ctx, id, 9)).To(ContainElement(ContainSubstring("Creating infrastructure")))
 		b.pass(time.Hour)
@@ -156,5 +157,38 @@ func TestLog_isBounded(t *testing.T) {
 		b.Expect((after.TotalAlloc-before.TotalAlloc)>>20).To(BeNumerically("<", 150), "MiB, most of them for the JSON")
 		b.Expect(b.connect(log("")).ContMsg(ctx, nothing, 3)).To(BeEmpty())
 		b.Expect(errorOf(b.connect(log(strings.Repeat("x", 9<<20))).ContMsg(ctx, nothing, 3))).To(beOf(fault.Transient))
+	})
+}
+
+// Of a long log only the end is shown, so only that is searched: a tenant's IM may answer 8 MiB, and a tenant's Secret have 1,000 lines.
+func TestLog_thatIsLongIsSearchedAtItsEndOnly(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		var secret strings.Builder
+		for i := range 1000 {
+			fmt.Fprintf(&secret, "3%03d7\n", i)
+		}
+		cloud := im.Credential{"id": "cloud", "type": "Dummy", "password": secret.String(), "proxy": "some secret"}
+		said, _ := json.Marshal(map[string]string{"contmsg": strings.Repeat("3", 8<<20-1000) + "\nit was 38157\n" + strings.Repeat("\n", 100)})
+		c := b.connect(answering(200, string(said), always), func(c *im.Config) { c.Clouds = []im.Credential{cloud} })
+		var lines []string
+		took := processtest.CPUTime(func() { lines = must(c.ContMsg(b.t.Context(), nothing, 2)) })
+		b.Expect(took).To(BeNumerically("<", 700*time.Millisecond))
+		b.Expect(lines).To(HaveExactElements(HavePrefix("333"), "it was [redacted]"))
+	})
+}
+
+// Where the search begins, a part of a credential may be left.
+func TestLog_thatIsLongHasNoPartOfACredential(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		password := strings.Repeat("secret", 100)
+		cloud := im.Credential{"id": "cloud", "type": "Dummy", "password": password}
+		for shift := range 7 {
+			log := strings.Repeat("x", shift) + strings.Repeat(password+"\n", 400) + "the end"
+			said, _ := json.Marshal(map[string]string{"contmsg": log})
+			c := b.connect(answering(200, string(said), always), func(c *im.Config) { c.Clouds = []im.Credential{cloud} })
+			lines := must(c.ContMsg(b.t.Context(), nothing, 1000))
+			b.Expect(lines).To(ContainElements("[redacted]", "the end"))
+			b.Expect(strings.Join(lines, "\n")).NotTo(ContainSubstring("sec"))
+		}
 	})
 }
