@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/phases"
+	"github.com/bedplate/bedplate/internal/httpclient/bounds"
 	"github.com/bedplate/bedplate/internal/krake/im"
 	"github.com/bedplate/bedplate/internal/krake/tosca"
 	"github.com/bedplate/bedplate/internal/ledgers"
@@ -79,10 +81,15 @@ func (n *node) get(ctx context.Context, id string) (*infrastructure, error) {
 	}
 	found.Infrastructure = *state
 	if state.State == im.Failed || state.State == im.Unconfigured {
-		found.log, err = n.api.ContMsg(ctx, id, krakev1.MaxLog)
+		if found.log, err = n.api.ContMsg(ctx, id, krakev1.MaxLog); err != nil { // it is for people, and holds up no repair
+			found.log = []string{bounds.Shorten("the log can't be read: " + err.Error())}
+		}
 	}
-	return found, err
+	return found, nil
 }
+
+// errUnreadable is a template without our mark.
+var errUnreadable = errors.New("a template that can't be read")
 
 func (n *node) describe(ctx context.Context, id string) (*infrastructure, error) {
 	text, err := n.api.Tosca(ctx, id)
@@ -91,7 +98,7 @@ func (n *node) describe(ctx context.Context, id string) (*infrastructure, error)
 	}
 	applied, err := tosca.Read(text)
 	if err != nil {
-		return nil, fault.Invalidf("infrastructure %s has a template that can't be read: %w", id, err)
+		return nil, fault.Invalidf("infrastructure %s has %w: %w", id, errUnreadable, err)
 	}
 	return &infrastructure{id: id, applied: applied}, nil
 }
@@ -106,8 +113,8 @@ func (n *node) find(ctx context.Context, key graph.Key) (found []infrastructure,
 	}
 	for _, id := range ids {
 		i, err := n.describe(ctx, id)
-		switch class := fault.ClassOf(err); {
-		case class == fault.NotFound || class == fault.Invalid: // it isn't ours
+		switch {
+		case fault.IsNotFound(err) || im.NoTOSCA(err) || errors.Is(err, errUnreadable): // it isn't ours
 		case err != nil:
 			return nil, err
 		case i.applied.Mark().Owner == owner:

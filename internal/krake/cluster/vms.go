@@ -11,7 +11,7 @@ import (
 // vmsOf an infrastructure for its status: first those that aren't configured, in the order of their numbers.
 func vmsOf(states map[string]im.State) (vms []krakev1.VMStatus) {
 	for id, state := range states {
-		if len(id) <= krakev1.MaxVMID { // IM's are numbers
+		if id != "" && len(id) <= krakev1.MaxVMID { // IM's are numbers
 			vms = append(vms, krakev1.VMStatus{ID: id, State: string(state)})
 		}
 	}
