@@ -80,6 +80,10 @@ func TestChain_comesBackWhateverIsWrecked(t *testing.T) {
 		{"a flow changed", func() { w.ofctl("mod-flows", "table=2,actions=drop") }},
 		{"the port deleted", func() { w.vsctl("del-port", "pf3hpf") }},
 		{"the port of another type", func() { w.vsctl("set", "interface", "pf3hpf", "type=internal") }},
+		// ovs-vswitchd leaves it so if the type was put back while it still wrote that it can't have the other one.
+		{"an error of before the repair", func() {
+			w.vsctl("--no-wait", "set", "interface", "pf3hpf", "ofport=-1", `error="could not open network device"`)
+		}},
 		{"the bridge is a switch", func() { w.vsctl("set", "bridge", "br-sfc", "fail_mode=standalone") }},
 	} {
 		row.wreck()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ovn-kubernetes/libovsdb/model"
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
+	"k8s.io/utils/ptr"
 
 	"github.com/bedplate/bedplate/internal/openvswitch/vswitchd"
 )
@@ -81,6 +82,11 @@ func (c *Change) Set(row model.Model, field *map[string]string, wanted map[strin
 	if len(missing) > 0 {
 		c.Mutate(row, model.Mutation{Field: field, Mutator: ovsdb.MutateOperationInsert, Value: missing})
 	}
+}
+
+// Again has ovs-vswitchd look at all of its configuration, also if nothing else is written.
+func (c *Change) Again() {
+	c.add([]ovsdb.Operation{{Op: ovsdb.OperationComment, Comment: ptr.To("look again")}}, nil)
 }
 
 // Commit writes what was collected, and waits for ovs-vswitchd.

@@ -34,7 +34,8 @@ type agent struct {
 	config        Config
 	database      *openvswitch.Database
 	flows         *flows
-	failing       time.Time // since when; zero if the last call was a success
+	failing       time.Time            // since when; zero if the last call was a success
+	asked         map[string]time.Time // when ovs-vswitchd was asked to look again, by ports with an error
 }
 
 // blip is how long Open vSwitch may be away, as while it or this agent starts, before that is said of interfaces and chains: what was
@@ -137,7 +138,8 @@ func (a *agent) apply(ctx context.Context, o objects) (plan, error) {
 	p := planned(o, a.config.InterfaceType, func(id string) string { return made[id] })
 	var refused map[string]problem
 	if a.config.has(Interfaces) {
-		if refused, err = ports(ctx, a.database, p, a.config.DatapathType); err != nil {
+		if refused, err = ports(ctx, a.database, p, a.config.DatapathType, a.again(before)); err != nil {
+			a.asked = nil // whether it was isn't known
 			return plan{}, err
 		}
 	}

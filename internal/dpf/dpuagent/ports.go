@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/ovn-kubernetes/libovsdb/model"
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
@@ -27,11 +28,13 @@ const (
 	madeKey = "dpf.bedplate.dev/made"
 	// podKey is where the CNI writes which interface of which pod a port is for.
 	podKey = "dpf-id"
+	// retryInterval is how often ovs-vswitchd is asked to look again at a port that keeps an error.
+	retryInterval = time.Minute
 )
 
 // ports makes what the plan wants, and removes what was made here and isn't wanted any more, in one transaction. It says which ports can't
-// be had.
-func ports(ctx context.Context, database *openvswitch.Database, p plan, datapath string) (map[string]problem, error) {
+// be had. With again, ovs-vswitchd looks at all of them even if nothing is written.
+func ports(ctx context.Context, database *openvswitch.Database, p plan, datapath string, again bool) (map[string]problem, error) {
 	found, err := database.Snapshot()
 	if err != nil {
 		return nil, err
@@ -52,6 +55,9 @@ func ports(ctx context.Context, database *openvswitch.Database, p plan, datapath
 		if bridge := found.Bridges[name]; bridge != nil {
 			s.change.Mutate(bridge, model.Mutation{Field: &bridge.Ports, Mutator: ovsdb.MutateOperationInsert, Value: rows})
 		}
+	}
+	if again {
+		s.change.Again()
 	}
 	if err := s.change.Commit(ctx); err != nil {
 		return nil, fmt.Errorf("put the ports onto %s: %w", Bridge, err)
@@ -169,6 +175,24 @@ func numbers(s *openvswitch.Snapshot) (byPort map[string]int, problems map[strin
 		}
 	}
 	return byPort, problems
+}
+
+// again reports whether ovs-vswitchd has to look at the ports once more: one has an error, and it wasn't asked about that lately.
+//
+// The error may be an old one. ovs-vswitchd writes nothing that equals its copy of the database, and the copy may lack what it has just
+// written. So what is repaired while it still writes what was wrong works, and keeps the error, and no number, until it looks again.
+func (a *agent) again(s *openvswitch.Snapshot) (due bool) {
+	asked := map[string]time.Time{}
+	for _, each := range s.PortsOf(s.Bridges[Bridge]) {
+		if i := s.Single(each); i != nil && ptr.Deref(i.Error, "") != "" {
+			asked[each.Name] = a.asked[each.Name]
+			if time.Since(asked[each.Name]) > retryInterval {
+				asked[each.Name], due = time.Now(), true
+			}
+		}
+	}
+	a.asked = asked
+	return due
 }
 
 // pods finds the port of each interface of a pod on the bridge.
