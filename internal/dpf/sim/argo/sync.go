@@ -41,7 +41,7 @@ func (a *Argo) sync(ctx context.Context, app *unstructured.Unstructured) outcome
 	if len(s.different)+len(s.stale) == 0 {
 		return outcome{health: health(s.objects), resources: s.resources()}
 	}
-	if err := a.begin(ctx, app); err != nil {
+	if err := a.begin(ctx, app, s); err != nil {
 		return outcome{problem: err}
 	}
 	if refused := s.refused(); len(refused) > 0 { // nothing is done then
@@ -216,14 +216,20 @@ func health(objects []*unstructured.Unstructured) string {
 	return "Healthy"
 }
 
-// begin a sync: that there was one is noted before.
-func (a *Argo) begin(ctx context.Context, app *unstructured.Unstructured) error {
-	if _, begun, _ := unstructured.NestedMap(app.Object, "status", "operationState"); begun {
-		return nil
-	}
+// begin a sync: that there was one, and of what, is noted before. So a deletion finds what the sync has made, even if its end isn't reported.
+func (a *Argo) begin(ctx context.Context, app *unstructured.Unstructured, c *comparison) error {
 	before := app.DeepCopy()
-	if err := unstructured.SetNestedField(app.Object, "Running", "status", "operationState", "phase"); err != nil {
-		return err
+	status, _, _ := unstructured.NestedMap(app.Object, "status")
+	if status == nil {
+		status = map[string]any{}
+	}
+	if status["operationState"] == nil {
+		status["operationState"] = map[string]any{"phase": "Running"}
+	}
+	status["resources"] = c.resources()
+	app.Object["status"] = status
+	if equality.Semantic.DeepEqual(before.Object, app.Object) {
+		return nil
 	}
 	return a.Patch(ctx, app, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
