@@ -106,7 +106,7 @@ func (f *flags) setup(mgr ctrl.Manager, scheme *runtime.Scheme, policy egress.Po
 	}
 	if f.controllers != chains {
 		config := dpuservice.Config{
-			Namespace: operatorv1.Namespace, System: operatorv1.Namespace, SourceRepos: f.sourceRepos, Clusters: clusters, Poll: options.Poll,
+			Namespace: operatorv1.Namespace, SourceRepos: f.sourceRepos, Clusters: clusters, Poll: options.Poll,
 		}
 		if err := dpuservice.Setup(mgr, config, options.Controller()); err != nil {
 			return err

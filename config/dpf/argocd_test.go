@@ -52,7 +52,7 @@ func TestServices_knowOneArgoCD(t *testing.T) {
 	clusters, err := dpucluster.Setup(mgr, own, controller.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(dpuservice.Setup(mgr, dpuservice.Config{
-		Namespace: operatorv1.Namespace, System: operatorv1.Namespace, SourceRepos: []string{"*"}, Clusters: clusters, Poll: time.Second,
+		Namespace: operatorv1.Namespace, SourceRepos: []string{"*"}, Clusters: clusters, Poll: time.Second,
 	}, controller.Options{CacheSyncTimeout: time.Minute})).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -79,7 +79,7 @@ func (c Config) application(service *svcv1.DPUService, cluster types.NamespacedN
 		from["path"] = source.Path
 	}
 	sync := map[string]any{"automated": map[string]any{"prune": true, "selfHeal": true}}
-	if service.Namespace == c.System { // Argo CD needs the right to all Namespaces for that
+	if service.Namespace == c.Namespace { // Argo CD needs the right to all Namespaces for that
 		sync["syncOptions"] = []any{"CreateNamespace=true"}
 	}
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{

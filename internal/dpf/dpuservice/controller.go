@@ -123,7 +123,7 @@ func (r *reconciler) targets(ctx context.Context, service *svcv1.DPUService) (t 
 		for _, c := range clusters {
 			t.wanted = append(t.wanted, c.Name)
 			err := c.Err
-			if c.Client != nil && service.Namespace != r.System { // Argo CD may not create it
+			if c.Client != nil && service.Namespace != r.Namespace { // Argo CD may not create it
 				err = dpucluster.EnsureNamespace(ctx, c.Client, service.Namespace)
 			}
 			if c.Access == nil || c.Client != nil && err != nil {

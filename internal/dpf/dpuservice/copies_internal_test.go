@@ -45,7 +45,7 @@ func TestCopies_areRecordedBeforeTheyAreMade(t *testing.T) {
 			return c.Create(ctx, o, opts...)
 		},
 	}).Build()
-	m := &mirror{Client: host, cached: host, live: host, Config: Config{System: "system"}}
+	m := &mirror{Client: host, cached: host, live: host, Config: Config{Namespace: "system"}}
 	begin := func() {
 		g.Expect(BeginCopies(t.Context(), host, host, owner)).To(Succeed())
 		g.Expect(recorded()).To(BeFalse())

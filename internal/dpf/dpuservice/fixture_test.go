@@ -66,7 +66,7 @@ func newFixture(t *testing.T, more ...string) *fixture {
 	}, controller.Options{})
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(dpuservice.Setup(mgr, dpuservice.Config{
-		Namespace: f.argo, System: f.argo, SourceRepos: []string{"oci://example.com/**"}, Clusters: clusters, Poll: time.Second,
+		Namespace: f.argo, SourceRepos: []string{"oci://example.com/**"}, Clusters: clusters, Poll: time.Second,
 	}, controller.Options{})).To(Succeed())
 	sync := &argo.Argo{Client: f.Client, Namespace: f.argo, Charts: chart, Interval: 200 * time.Millisecond}
 	f.Expect(sync.SetupWithManager(mgr)).To(Succeed())

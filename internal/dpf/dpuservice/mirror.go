@@ -116,7 +116,7 @@ func (m *mirror) compare(ctx context.Context, c dpucluster.Cluster) error {
 		return fmt.Errorf("list the copies: %w", err)
 	}
 	if len(copies.Items) > 0 { // they may be of an installation that had another record
-		if err := NoteCopies(ctx, m.Client, m.live, m.System, c.Name); err != nil {
+		if err := NoteCopies(ctx, m.Client, m.live, m.Namespace, c.Name); err != nil {
 			return err
 		}
 	}
@@ -152,7 +152,7 @@ func (m *mirror) originals(ctx context.Context) (keys []types.NamespacedName, _ 
 	if err := m.cached.List(ctx, &services); err != nil {
 		return nil, fmt.Errorf("list the DPUServices: %w", err)
 	}
-	deployed := map[string]bool{m.System: true}
+	deployed := map[string]bool{m.Namespace: true}
 	for i := range services.Items {
 		if s := &services.Items[i]; !s.Spec.DeployInCluster {
 			deployed[s.Namespace] = true
@@ -216,7 +216,7 @@ func (m *mirror) put(ctx context.Context, c dpucluster.Cluster, original, now *c
 		}
 		return nil
 	}
-	if err := NoteCopies(ctx, m.Client, m.live, m.System, c.Name); err != nil {
+	if err := NoteCopies(ctx, m.Client, m.live, m.Namespace, c.Name); err != nil {
 		return err
 	}
 	if err := dpucluster.EnsureNamespace(ctx, c.Client, original.Namespace); err != nil {

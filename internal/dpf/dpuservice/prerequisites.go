@@ -74,7 +74,7 @@ func (p *prerequisites) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Res
 		namespaces[services.Items[i].Namespace] = true
 	}
 	if len(namespaces) > 0 {
-		namespaces[p.System] = true // an earlier release has put all Applications into its projects
+		namespaces[p.Namespace] = true // an earlier release has put all Applications into its projects
 	}
 	wanted := used
 	if len(services.Items) > 0 {

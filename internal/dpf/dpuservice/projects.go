@@ -39,7 +39,7 @@ func (c Config) projectName(namespace string, cluster types.NamespacedName) stri
 	if cluster == host {
 		name = ProjectHost
 	}
-	if namespace == c.System {
+	if namespace == c.Namespace {
 		return name
 	}
 	return naming.Unique(naming.Label, name+"-"+namespace, name, namespace)
@@ -56,7 +56,7 @@ func destination(cluster types.NamespacedName, namespace string) map[string]any 
 // projects of a namespace: for some DPU clusters, and for the host cluster.
 func (c Config) projects(namespace string, clusters []types.NamespacedName) []*unstructured.Unstructured {
 	into := namespace
-	if namespace == c.System {
+	if namespace == c.Namespace {
 		into = "*"
 	}
 	destinations := []any{}
@@ -64,7 +64,7 @@ func (c Config) projects(namespace string, clusters []types.NamespacedName) []*u
 		destinations = append(destinations, destination(cluster, into))
 	}
 	onHost := c.appProject(namespace, host, []any{destination(host, into)})
-	if namespace != c.System {
+	if namespace != c.Namespace {
 		onHost.Object["spec"].(map[string]any)["namespaceResourceWhitelist"] = hostKinds
 	}
 	return []*unstructured.Unstructured{c.appProject(namespace, types.NamespacedName{}, destinations), onHost}
@@ -72,7 +72,7 @@ func (c Config) projects(namespace string, clusters []types.NamespacedName) []*u
 
 func (c Config) appProject(namespace string, cluster types.NamespacedName, destinations []any) *unstructured.Unstructured {
 	spec := map[string]any{"description": "What DPUServices in " + namespace + " deploy", "destinations": destinations}
-	if namespace == c.System {
+	if namespace == c.Namespace {
 		spec["sourceRepos"], spec["clusterResourceWhitelist"] = []any{"*"}, kinds("*/*")
 	} else { // and no objects without a namespace: what isn't listed isn't permitted
 		spec["sourceRepos"] = c.sourceRepos()
@@ -119,7 +119,7 @@ func (r *reconciler) admits(ctx context.Context, namespace string, cluster types
 		return "", fmt.Errorf("read AppProject %s: %w", name, err)
 	}
 	want := destination(cluster, namespace)
-	if namespace == r.System {
+	if namespace == r.Namespace {
 		want["namespace"] = "*"
 	}
 	destinations, _, _ := unstructured.NestedSlice(now.Object, "spec", "destinations")

@@ -37,10 +37,8 @@ import (
 
 // Config of the controllers.
 type Config struct {
-	// Namespace of Argo CD's objects.
+	// Namespace of the operator, and of Argo CD: its DPUServices may deploy anything.
 	Namespace string
-	// System is the operator's namespace: its DPUServices may deploy anything.
-	System string
 	// SourceRepos are patterns of the repositories of all others, as in an AppProject: "*" is any.
 	SourceRepos []string
 	// Clusters are the DPU clusters.
