@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/bedplate/bedplate/internal/flagcheck"
 )
 
@@ -43,6 +45,8 @@ func (o *Options) checkController() error {
 		optional(flagcheck.Namespace, "leader-election-namespace", o.LeaderElectionNamespace),
 		flagcheck.That("leader-identity", o.LeaderIdentity, o.LeaderIdentity == "" || o.LeaderElectionNamespace != "",
 			"used with --leader-election-namespace"),
+		flagcheck.That("leader-identity", o.LeaderIdentity, o.LeaderIdentity == "" || len(validation.IsDNS1123Subdomain(o.LeaderIdentity)) == 0,
+			"the name of a Pod"),
 		flagcheck.That("webhook-port", o.WebhookPort, o.WebhookPort >= 0 && o.WebhookPort <= highestPort,
 			fmt.Sprintf("a port, at most %d, or 0 for no webhooks", highestPort)),
 		flagcheck.That("concurrency", o.Concurrency, o.Concurrency >= 1, atLeastOne),

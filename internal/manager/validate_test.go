@@ -53,6 +53,15 @@ func TestFlags_areRefusedBySentencesThatNameFlagValueAndWhatIsAllowed(t *testing
 	)), "all at once")
 }
 
+// Kubernetes leaves $(POD_NAME) as it is where there is no such variable: all replicas would have one identity, and lead at once.
+func TestFlags_anIdentityIsANameAndNoVariable(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.Expect(accept(Command, "--leader-identity=manager-7d4b9-x2x8k", "--leader-election-namespace=a")).To(Succeed())
+	g.Expect(accept(Command, "--leader-identity=$(POD_NAME)", "--leader-election-namespace=a")).To(
+		MatchError(ContainSubstring(`--leader-identity="$(POD_NAME)": must be the name of a Pod`)))
+}
+
 func TestFlags_areAcceptedAsTheyAre(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
