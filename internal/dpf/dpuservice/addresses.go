@@ -65,20 +65,25 @@ func (all requests) add(
 	i *svcv1.DPUServiceInterface, c *svcv1.DPUServiceChain, pools []svcv1.DPUServiceIPAM, clusters []dpucluster.Cluster,
 ) string {
 	for _, ipam := range ipamsOf(i, c) {
-		want, problem := requestFor(ipam, pools)
+		want, pool, problem := requestFor(ipam, pools)
 		if problem != "" {
 			return problem
 		}
 		if i.Spec.Template.Spec.Template.Spec.Service.Network == "" {
 			return "the interface is in no network that could give it an address: set its service.network"
 		}
-		chosen, err := selectorOf(c)
-		if err != nil {
+		chosen, err := selectorOf(c.Spec.ClusterSelector)
+		has, errPool := selectorOf(pool.Spec.ClusterSelector)
+		if err := errors.Join(err, errPool); err != nil {
 			return err.Error()
 		}
 		for _, cluster := range clusters {
 			if !chosen.Matches(cluster.Labels) {
 				continue
+			}
+			if !has.Matches(cluster.Labels) {
+				return fmt.Sprintf("DPU cluster %s doesn't get DPUServiceIPAM %s: correct its clusterSelector, or that of the chain",
+					cluster.Name, pool.Name)
 			}
 			if all[cluster.Name] == nil {
 				all[cluster.Name] = map[string]*request{}
@@ -93,11 +98,11 @@ func (all requests) add(
 	return ""
 }
 
-func selectorOf(c *svcv1.DPUServiceChain) (labels.Selector, error) {
-	if c.Spec.ClusterSelector == nil {
+func selectorOf(clusters *metav1.LabelSelector) (labels.Selector, error) {
+	if clusters == nil {
 		return labels.Everything(), nil
 	}
-	chosen, err := metav1.LabelSelectorAsSelector(c.Spec.ClusterSelector)
+	chosen, err := metav1.LabelSelectorAsSelector(clusters)
 	if err != nil {
 		return nil, fmt.Errorf("read the clusterSelector: %w", err)
 	}
@@ -118,11 +123,10 @@ func ipamsOf(i *svcv1.DPUServiceInterface, c *svcv1.DPUServiceChain) (all []*svc
 	return all
 }
 
-// requestFor an address of the one pool that a port chooses, or why there can't be one.
-func requestFor(ipam *svcv1.IPAM, pools []svcv1.DPUServiceIPAM) (*request, string) {
+// requestFor an address of the one pool that a port chooses, and the pool; or why there can't be one.
+func requestFor(ipam *svcv1.IPAM, pools []svcv1.DPUServiceIPAM) (made *request, pool *svcv1.DPUServiceIPAM, problem string) {
 	selector := labels.SelectorFromSet(ipam.MatchLabels)
 	var names []string
-	var pool *svcv1.DPUServiceIPAM
 	for i := range pools {
 		if selector.Matches(labels.Set(pools[i].Spec.Metadata.Labels)) {
 			pool, names = &pools[i], append(names, pools[i].Name)
@@ -130,24 +134,24 @@ func requestFor(ipam *svcv1.IPAM, pools []svcv1.DPUServiceIPAM) (*request, strin
 	}
 	switch len(names) {
 	case 0:
-		return nil, "no DPUServiceIPAM of this namespace has the labels " + selector.String() + " in spec.metadata: create it"
+		return nil, nil, "no DPUServiceIPAM of this namespace has the labels " + selector.String() + " in spec.metadata: create it"
 	case 1:
 	default:
 		slices.Sort(names)
-		return nil, "DPUServiceIPAMs " + strings.Join(names, ", ") + " have the labels " + selector.String() + ": only one may"
+		return nil, nil, "DPUServiceIPAMs " + strings.Join(names, ", ") + " have the labels " + selector.String() + ": only one may"
 	}
-	made := &request{Args: arguments{PoolNames: []string{dpuset.PoolKey(pool).Name}, PoolType: "ippool", Gateway: ipam.DefaultGateway}}
+	made = &request{Args: arguments{PoolNames: []string{dpuset.PoolKey(pool).Name}, PoolType: "ippool", Gateway: ipam.DefaultGateway}}
 	network, subnet := pool.Spec.IPV4Network, pool.Spec.IPV4Subnet
 	if network != nil {
 		made.Args.PoolType = "cidrpool"
 	}
 	switch gateway := network != nil && network.GatewayIndex != nil || subnet != nil && subnet.Gateway != ""; {
 	case !gateway && (ipam.DefaultGateway || ipam.SetDefaultRoute):
-		return nil, "DPUServiceIPAM " + pool.Name + " has no gateway: set one, or take defaultGateway and setDefaultRoute out"
+		return nil, nil, "DPUServiceIPAM " + pool.Name + " has no gateway: set one, or take defaultGateway and setDefaultRoute out"
 	case ipam.SetDefaultRoute && subnet != nil:
 		made.DefaultRoute = []string{string(subnet.Gateway)}
 	case ipam.SetDefaultRoute && !network.DefaultGateway: // then NV-IPAM, which knows each node's, makes the route
-		return nil, "each node has another gateway of DPUServiceIPAM " + pool.Name + ": set its ipv4Network.defaultGateway for setDefaultRoute"
+		return nil, nil, "each node has another gateway of DPUServiceIPAM " + pool.Name + ": set its ipv4Network.defaultGateway for setDefaultRoute"
 	}
-	return made, ""
+	return made, pool, ""
 }

@@ -60,7 +60,7 @@ func TestRequestFor_whatNVIPAMAndMultusRead(t *testing.T) {
 			row.among = pools()
 		}
 		ipam := &svcv1.IPAM{MatchLabels: map[string]string{"pool": row.pool}, DefaultGateway: row.gateway, SetDefaultRoute: row.route}
-		got, problem := requestFor(ipam, row.among)
+		got, _, problem := requestFor(ipam, row.among)
 		g.Expect(got).To(Equal(row.want), "%+v", row)
 		g.Expect(problem).To(HavePrefix(row.problem), "%+v", row)
 		g.Expect(problem == "").To(Equal(row.want != nil))
@@ -101,4 +101,19 @@ func TestRequests_areOfEachCluster(t *testing.T) {
 	g.Expect(all.add(ifcOf("a", "net"), chainOf("other", "n", "network"), pools(), clusters)).To(HavePrefix(
 		"in DPU cluster d/north another port asks for another address"))
 	g.Expect(all.add(ifcOf("a", ""), chainOf("one", "n", "subnet"), pools(), clusters)).To(ContainSubstring("set its service.network"))
+}
+
+// NV-IPAM would never give an address there, and nothing would say why.
+func TestRequests_ofAPoolThatTheDPUClusterDoesntGet(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	clusters := []dpucluster.Cluster{
+		{Name: types.NamespacedName{Namespace: "d", Name: "north"}, Labels: labels.Set{"site": "n"}},
+		{Name: types.NamespacedName{Namespace: "d", Name: "south"}, Labels: labels.Set{"site": "s"}},
+	}
+	of := pools()
+	of[0].Spec.ClusterSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"site": "s"}}
+	g.Expect(requests{}.add(ifcOf("a", "net"), chainOf("one", "s", "subnet"), of, clusters)).To(BeEmpty())
+	g.Expect(requests{}.add(ifcOf("a", "net"), chainOf("two", "n", "subnet"), of, clusters)).To(Equal(
+		"DPU cluster d/north doesn't get DPUServiceIPAM subnet: correct its clusterSelector, or that of the chain"))
 }
