@@ -43,6 +43,9 @@ func (w *round) cleanUp(ctx context.Context) (kind string, left []string, _ erro
 			left = append(left, fmt.Sprintf("the clean-up after the provisioners in DPU cluster %s: %s", cluster.Name, why))
 		}
 	}
+	if w.awake.After(since) { // what was paused, or away, made no DPU late
+		since = w.awake
+	}
 	if len(left) > 0 && w.Clock.Since(since) > hostnetwork.Timeout(w.config) {
 		w.warn("NotRestored", "it isn't known whether what the provisioners have made is gone: "+strings.Join(left, "; "))
 		return kind, nil, nil

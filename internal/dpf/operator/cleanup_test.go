@@ -118,3 +118,27 @@ func TestCleanUp_endsWhereTheNetworkIsWantedAgain(t *testing.T) {
 	f.Expect(labels).To(BeEmpty())
 	f.provisioners(map[string]string{operatorv1.NetworkCleanUpLabel: ""}, 2)
 }
+
+// A pause, or an operator that is away, makes no DPU late: nothing has cleaned up meanwhile.
+func TestCleanUp_theTimeOfAPauseDoesntCount(t *testing.T) {
+	f := newFixture(t)
+	f.create()
+	f.settle()
+	f.provisioners(map[string]string{operatorv1.NetworkCleanUpLabel: ""}, 1)
+	f.Expect(f.WithWatch.Delete(t.Context(), f.config())).To(Succeed())
+	f.settle()
+	pause := func(paused bool) {
+		config := f.config()
+		config.Spec.Paused = paused
+		f.Expect(f.Update(t.Context(), config)).To(Succeed())
+		f.settle()
+	}
+	pause(true)
+	f.Clock = clocktesting.NewFakePassiveClock(time.Now().Add(16 * time.Minute))
+	pause(false)
+	f.Expect(f.objects()).To(ContainElement(HaveSuffix("DPUService dpucniprovisioner")))
+	f.Expect(f.events.Events).NotTo(Receive(ContainSubstring("NotRestored")))
+	f.Clock = clocktesting.NewFakePassiveClock(time.Now().Add(32 * time.Minute))
+	f.settle()
+	f.Expect(f.config().Name).To(BeEmpty())
+}
