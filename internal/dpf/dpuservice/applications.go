@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -20,8 +21,11 @@ import (
 	"github.com/bedplate/bedplate/internal/dpf/status"
 )
 
-// applyAll Applications, remove those of clusters that aren't there any more, and look whether all are ready.
-func (r *reconciler) applyAll(ctx context.Context, service *svcv1.DPUService, t targets, values map[types.NamespacedName]map[string]any) error {
+// applyAll Applications, remove those of clusters that aren't there any more, and look whether all are ready. It returns when it has to look
+// again although nothing changes; 0 is never.
+func (r *reconciler) applyAll(
+	ctx context.Context, service *svcv1.DPUService, t targets, values map[types.NamespacedName]map[string]any,
+) (again time.Duration, _ error) {
 	var failures, waiting []string
 	var problems []error
 	wanted := map[string]bool{}
@@ -44,12 +48,20 @@ func (r *reconciler) applyAll(ctx context.Context, service *svcv1.DPUService, t 
 			if problem := problemOf(now); problem != "" {
 				waiting = append(waiting, problem)
 			}
+			if !t.reachable[cluster] {
+				continue
+			}
+			due, err := r.resync(ctx, now)
+			if problems = append(problems, err); due > 0 && (again == 0 || due < again) {
+				again = due
+			}
 		}
 	}
 	stale, err := r.removeStale(ctx, service, wanted)
 	if err != nil {
 		problems = append(problems, err)
 	}
+	problems = slices.DeleteFunc(problems, func(err error) bool { return err == nil })
 	kind := svcv1.ApplicationsReconciledCondition
 	switch err := errors.Join(problems...); {
 	case err != nil && !conflictsOnly(problems):
@@ -65,7 +77,7 @@ func (r *reconciler) applyAll(ctx context.Context, service *svcv1.DPUService, t 
 		status.Done(service, kind, svcv1.ReasonPending, stale)
 	}
 	status.Done(service, svcv1.ApplicationsReadyCondition, svcv1.ReasonPending, waiting)
-	return joined(problems)
+	return again, joined(problems)
 }
 
 // conflictsOnly reports whether another look is all that is needed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,6 +43,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	before := service.DeepCopy()
 	var err error
+	var again time.Duration
 	switch {
 	case service.DeletionTimestamp != nil:
 		gone, err := r.delete(ctx, service)
@@ -57,16 +59,16 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if err = patch.AddFinalizer(ctx, r.Client, service, svcv1.DPUServiceFinalizer); err != nil {
 			return ctrl.Result{}, err
 		}
-		if err = r.deploy(ctx, service); apierrors.IsConflict(err) {
+		if again, err = r.deploy(ctx, service); apierrors.IsConflict(err) {
 			return ctrl.Result{}, err // what is written now isn't the last word
 		}
 		status.Sum(service, conditions...)
 	}
-	return ctrl.Result{}, joined([]error{err, patch.All(ctx, r.Client, before, service)})
+	return ctrl.Result{RequeueAfter: again}, joined([]error{err, patch.All(ctx, r.Client, before, service)})
 }
 
-// deploy a service in all of its clusters.
-func (r *reconciler) deploy(ctx context.Context, service *svcv1.DPUService) error {
+// deploy a service in all of its clusters. It returns when it has to be looked at again; 0 is never.
+func (r *reconciler) deploy(ctx context.Context, service *svcv1.DPUService) (again time.Duration, _ error) {
 	interfaces, problems, err := r.claim(ctx, service)
 	var asked requests
 	if err == nil && len(problems) == 0 {
@@ -74,45 +76,48 @@ func (r *reconciler) deploy(ctx context.Context, service *svcv1.DPUService) erro
 	}
 	if err != nil {
 		status.Set(service, svcv1.DPUServiceInterfaceReconciledCondition, svcv1.ReasonError, err.Error())
-		return err
+		return 0, err
 	}
 	status.Done(service, svcv1.DPUServiceInterfaceReconciledCondition, svcv1.ReasonFailure, problems)
 	targets, err := r.targets(ctx, service)
 	if err != nil {
 		status.Set(service, svcv1.ApplicationPrereqsReconciledCondition, svcv1.ReasonError, err.Error())
-		return err
+		return 0, err
 	}
 	if err := r.confine(ctx, service); err != nil {
-		return err
+		return 0, err
 	}
 	if len(problems) > 0 { // without its interfaces the service would run, and do nothing
 		status.Set(service, svcv1.ApplicationsReconciledCondition, svcv1.ReasonPending, "see DPUServiceInterfaceReconciled")
 		status.Set(service, svcv1.ApplicationsReadyCondition, svcv1.ReasonPending, "see DPUServiceInterfaceReconciled")
-		return nil
+		return 0, nil
 	}
 	values := map[types.NamespacedName]map[string]any{}
 	for _, cluster := range targets.wanted {
 		if values[cluster], err = valuesOf(service, interfaces, asked[cluster]); err != nil {
 			status.Set(service, svcv1.ApplicationsReconciledCondition, svcv1.ReasonFailure, err.Error())
 			status.Set(service, svcv1.ApplicationsReadyCondition, svcv1.ReasonPending, "the values of the chart can't be used")
-			return nil
+			return 0, nil
 		}
 	}
-	if err := r.applyAll(ctx, service, targets, values); err != nil {
-		return err
+	if again, err = r.applyAll(ctx, service, targets, values); err != nil {
+		return again, err
 	}
-	return r.release(ctx, r.Client, service, service.Spec.Interfaces)
+	return again, r.release(ctx, r.Client, service, service.Spec.Interfaces)
 }
 
 // targets are the clusters that a service is deployed in, as far as Argo CD knows them.
 type targets struct {
 	// wanted are all, known those with a Secret and in the project.
 	wanted, known []types.NamespacedName
+	// reachable are those that answer.
+	reachable map[types.NamespacedName]bool
 }
 
 func (r *reconciler) targets(ctx context.Context, service *svcv1.DPUService) (t targets, _ error) {
 	var problems []string
 	kind := svcv1.ApplicationPrereqsReconciledCondition
+	t.reachable = map[types.NamespacedName]bool{host: true}
 	if service.Spec.DeployInCluster {
 		t.wanted = []types.NamespacedName{host}
 	} else {
@@ -121,7 +126,7 @@ func (r *reconciler) targets(ctx context.Context, service *svcv1.DPUService) (t 
 			return t, err
 		}
 		for _, c := range clusters {
-			t.wanted = append(t.wanted, c.Name)
+			t.wanted, t.reachable[c.Name] = append(t.wanted, c.Name), c.Client != nil
 			err := c.Err
 			if c.Client != nil && service.Namespace != r.Namespace { // Argo CD may not create it
 				err = dpucluster.EnsureNamespace(ctx, c.Client, service.Namespace)

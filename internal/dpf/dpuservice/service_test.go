@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
@@ -171,6 +172,23 @@ func TestService_givesArgoARotatedKubeconfig(t *testing.T) {
 	f.Eventually(f.condition(s, svcv1.ApplicationsReadyCondition)).Should(ContainSubstring("connection refused"))
 	f.change(secret, func() { secret.Data["admin.conf"] = f.itself() })
 	f.Eventually(f.ready(s)).Should(Equal("True"))
+}
+
+// Argo CD gives up after some attempts of a sync, until the chart, its version or its values change: also where nothing was wrong with these.
+func TestService_isSyncedThoughArgoCDHasGivenUp(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.cluster("a", f.itself())
+	s := f.service(f.users, "s", nil)
+	f.Eventually(f.ready(s)).Should(Equal("True"))
+	inTheWay := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.users, Name: f.applications()["a/"+f.users].GetName()}}
+	f.change(inTheWay, func() { inTheWay.Immutable = ptr.To(true) })
+	f.change(s, func() { s.Spec.HelmChart.Source.Version = "2" })
+	f.Eventually(f.ready(s)).Should(ContainSubstring("(retried 5 times)"))
+	f.Expect(f.Delete(t.Context(), inTheWay)).To(Succeed())
+	f.Eventually(f.ready(s)).Should(Equal("True"))
+	f.Expect(f.Delete(t.Context(), s)).To(Succeed())
+	f.Eventually(f.gone(s)).Should(BeTrue())
 }
 
 func TestService_isPaused(t *testing.T) {

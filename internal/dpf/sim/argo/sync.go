@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +18,7 @@ import (
 
 const (
 	synced, outOfSync, unknown = "Synced", "OutOfSync", "Unknown"
-	succeeded, failed          = "Succeeded", "Failed"
+	succeeded, failed, running = "Succeeded", "Failed", "Running"
 	owner                      = client.FieldOwner("argocd-controller")
 )
 
@@ -29,6 +30,8 @@ type outcome struct {
 	resources []any
 	// operation is nil where nothing differs: Argo CD adopts what is as it has to be.
 	operation map[string]any
+	// givenUp says why nothing is done about a difference.
+	givenUp string
 }
 
 // sync the objects of a release that differ from what is there, and remove those that aren't in it any more.
@@ -38,20 +41,25 @@ func (a *Argo) sync(ctx context.Context, app *unstructured.Unstructured) outcome
 		health, _, _ := unstructured.NestedString(app.Object, "status", "health", "status")
 		return outcome{problem: err, health: health}
 	}
-	if len(s.different)+len(s.stale) == 0 {
+	if len(s.different)+len(s.stale) == 0 && app.Object["operation"] == nil {
 		return outcome{health: health(s.objects), resources: s.resources()}
 	}
-	if err := a.begin(ctx, app, s); err != nil {
+	n := next(app)
+	if n == nil {
+		message, _, _ := unstructured.NestedString(app.Object, "status", "operationState", "message")
+		return outcome{health: health(s.objects), resources: s.resources(), givenUp: "Failed sync attempt: " + message}
+	}
+	if err := a.begin(ctx, app, n, s); err != nil {
 		return outcome{problem: err}
 	}
 	if refused := s.refused(); len(refused) > 0 { // nothing is done then
-		return outcome{health: health(s.objects), resources: s.resources(), operation: operation(failed,
+		return outcome{health: health(s.objects), resources: s.resources(), operation: n.state(failed,
 			"one or more synchronization tasks are not valid", app, refused)}
 	}
 	if err := s.run(ctx); err != nil {
-		return outcome{health: health(s.objects), resources: s.resources(), operation: operation(failed, err.Error(), app, nil)}
+		return outcome{health: health(s.objects), resources: s.resources(), operation: n.state(failed, err.Error(), app, nil)}
 	}
-	return outcome{health: health(s.objects), resources: s.resources(), operation: operation(succeeded, "successfully synced", app, nil)}
+	return outcome{health: health(s.objects), resources: s.resources(), operation: n.state(succeeded, "successfully synced", app, nil)}
 }
 
 // comparison of a release with what is there.
@@ -217,14 +225,15 @@ func health(objects []*unstructured.Unstructured) string {
 }
 
 // begin a sync: that there was one, and of what, is noted before. So a deletion finds what the sync has made, even if its end isn't reported.
-func (a *Argo) begin(ctx context.Context, app *unstructured.Unstructured, c *comparison) error {
+func (a *Argo) begin(ctx context.Context, app *unstructured.Unstructured, n *attempt, c *comparison) error {
 	before := app.DeepCopy()
 	status, _, _ := unstructured.NestedMap(app.Object, "status")
 	if status == nil {
 		status = map[string]any{}
 	}
-	if status["operationState"] == nil {
-		status["operationState"] = map[string]any{"phase": "Running"}
+	if status["operationState"] == nil || app.Object["operation"] != nil {
+		delete(app.Object, "operation")
+		status["operationState"] = map[string]any{"phase": running, "operation": n.operation}
 	}
 	status["resources"] = c.resources()
 	app.Object["status"] = status
@@ -232,15 +241,6 @@ func (a *Argo) begin(ctx context.Context, app *unstructured.Unstructured, c *com
 		return nil
 	}
 	return a.Patch(ctx, app, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-}
-
-// operation that has ended, as it is in the status.
-func operation(phase, message string, app *unstructured.Unstructured, resources []any) map[string]any {
-	result := map[string]any{"source": source(app)}
-	if len(resources) > 0 {
-		result["resources"] = resources
-	}
-	return map[string]any{"phase": phase, "message": message, "syncResult": result}
 }
 
 // history with the sync that has ended.
@@ -253,6 +253,8 @@ func history(app *unstructured.Unstructured) []any {
 	all = append(all, map[string]any{"revision": releaseOf(app).Version, "source": source(app)})
 	return all[max(0, len(all)-int(limit)):]
 }
+
+func now() string { return time.Now().UTC().Format(time.RFC3339) }
 
 func source(app *unstructured.Unstructured) any {
 	return runtime.DeepCopyJSONValue(app.Object["spec"].(map[string]any)["source"])
@@ -280,9 +282,12 @@ func (a *Argo) report(ctx context.Context, app *unstructured.Unstructured, o out
 		for _, resource := range resources { // the real one has none then, and finds what it has deployed by its mark
 			resource.(map[string]any)["status"] = unknown
 		}
+	case o.givenUp != "":
+		sync["status"] = outOfSync
+		status["conditions"] = []any{map[string]any{"type": "SyncError", "message": o.givenUp}}
 	case o.operation != nil:
 		status["operationState"] = o.operation
-		if o.operation["phase"] == failed {
+		if o.operation["phase"] != succeeded {
 			sync["status"] = outOfSync
 		} else if all := history(app); len(all) > 0 {
 			status["history"] = all
