@@ -42,6 +42,9 @@ func open(a plan.Access) func(client.Object) plan.Infrastructure {
 		GlobalNamespace: a.GlobalNamespace, Imports: anyImport, CreateDeadline: provider.DefaultCreateDeadline,
 	}}
 	clouds := &scheduler.Decider{Reader: a.Client, Metrics: scheduler.NewMetrics(a.Client, a.Policy, clock.RealClock{})}
+	clouds.MadeOn = func(ctx context.Context, c *krakev1.Cluster) (*krakev1.CloudReference, error) {
+		return cluster.MadeOn(ctx, a.Client, c)
+	}
 	if a.GlobalNamespace == "" {
 		clouds.NoGlobal = cluster.NoGlobal
 	}

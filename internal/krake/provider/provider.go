@@ -92,6 +92,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, config C
 			Clock: engine.Clock, Options: options,
 		})
 	}
+	madeOn := func(ctx context.Context, c *krakev1.Cluster) (*krakev1.CloudReference, error) {
+		return cluster.MadeOn(ctx, mgr.GetClient(), c)
+	}
 	noGlobal := ""
 	if config.GlobalNamespace == "" {
 		noGlobal = cluster.NoGlobal
@@ -100,7 +103,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, config C
 		observed,
 		clusters.SetupWithManager(mgr, options),
 		scheduler.Setup(mgr, scheduler.Config{
-			Egress: config.Egress, NoGlobal: noGlobal, Seed: config.Seed, Poll: engine.Poll, Clock: clock.RealClock{}, Options: options,
+			Egress: config.Egress, MadeOn: madeOn, NoGlobal: noGlobal, Seed: config.Seed, Poll: engine.Poll, Clock: clock.RealClock{},
+			Options: options,
 		}),
 		mgr.Add(&ledgers.Keeper{Store: engine.Store, Poll: engine.Poll, Owners: Lists()}),
 	)

@@ -26,7 +26,8 @@ type Decision struct {
 type Decider struct {
 	client.Reader
 	Metrics *Metrics
-	// NoGlobal is that of Config.
+	// MadeOn and NoGlobal are those of Config.
+	MadeOn   func(context.Context, *krakev1.Cluster) (*krakev1.CloudReference, error)
 	NoGlobal string
 	// Seed of the choice among equal clouds.
 	Seed uint64
@@ -34,6 +35,9 @@ type Decider struct {
 
 // Decide on the cloud of a Cluster that isn't bound. The error is one of Kubernetes' API.
 func (d *Decider) Decide(ctx context.Context, cluster *krakev1.Cluster) (Decision, error) {
+	if made, err := d.madeOn(ctx, cluster); err != nil || made != nil {
+		return d.stay(made), err
+	}
 	switch binding, err := oldest(ctx, d, cluster.Namespace, cluster.Name); {
 	case err != nil:
 		return Decision{}, err
@@ -65,6 +69,23 @@ func (d *Decider) Decide(ctx context.Context, cluster *krakev1.Cluster) (Decisio
 		o.Message, o.note = say+choice.String(maxMessage-len(say)), say+choice.String(maxNote-len(say))
 	}
 	return o, nil
+}
+
+// madeOn is nil if nothing was made for a Cluster yet.
+func (d *Decider) madeOn(ctx context.Context, cluster *krakev1.Cluster) (*krakev1.CloudReference, error) {
+	if d.MadeOn == nil || cluster.Spec.TOSCA == "" {
+		return nil, nil
+	}
+	return d.MadeOn(ctx, cluster)
+}
+
+// stay where a Cluster that has lost its status was made, whatever matches best now.
+func (d *Decider) stay(made *krakev1.CloudReference) Decision {
+	if made == nil {
+		return Decision{}
+	}
+	text := fmt.Sprintf("%s: the Cluster was made there, as its ledger says", made)
+	return Decision{Cloud: made, Reason: ReasonBound, Message: text, note: text}
 }
 
 // follow a binding by hand, whatever the constraints are.

@@ -45,17 +45,28 @@ func waits(c *krakev1.Cluster) bool {
 		c.Spec.Kubeconfig == nil && !c.Spec.Paused
 }
 
+// lost says of a Cluster with a kubeconfig that this is the one that was made with it, and that its status is lost: it isn't registered.
+func (r *reconciler) lost(ctx context.Context, decider *Decider, c *krakev1.Cluster) (bool, error) {
+	if c.Status.ScheduledTo != nil || c.Spec.Kubeconfig == nil || c.Spec.Kubeconfig.SecretRef.Name != c.Name+"-kubeconfig" ||
+		c.Spec.Paused || !c.DeletionTimestamp.IsZero() {
+		return false, nil
+	}
+	made, err := decider.madeOn(ctx, c)
+	return made != nil, err
+}
+
 // Reconcile binds a Cluster, or says why it can't be bound, and looks again.
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	cluster := &krakev1.Cluster{}
 	if err := r.Get(ctx, req.NamespacedName, cluster); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if !waits(cluster) {
-		return ctrl.Result{}, nil
+	decider := &Decider{Reader: r.Client, Metrics: r.metrics, MadeOn: r.MadeOn, NoGlobal: r.NoGlobal, Seed: r.Seed}
+	if lost, err := r.lost(ctx, decider, cluster); err != nil || !lost && !waits(cluster) {
+		return ctrl.Result{}, err
 	}
 	before := cluster.DeepCopy()
-	o, err := (&Decider{Reader: r.Client, Metrics: r.metrics, NoGlobal: r.NoGlobal, Seed: r.Seed}).Decide(ctx, cluster)
+	o, err := decider.Decide(ctx, cluster)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
