@@ -48,11 +48,9 @@ func (d *Decider) Decide(ctx context.Context, cluster *krakev1.Cluster) (Decisio
 	if err != nil {
 		return Decision{}, err
 	}
-	values := map[krakev1.CloudReference]Values{}
-	for _, cloud := range clouds {
-		if values[cloud.Reference()], err = d.Metrics.Of(ctx, cloud); err != nil {
-			return Decision{}, err
-		}
+	values, err := d.Metrics.ofAll(ctx, clouds)
+	if err != nil {
+		return Decision{}, err
 	}
 	choice, err := Choose(cluster, clouds, values, d.Seed)
 	if err != nil {

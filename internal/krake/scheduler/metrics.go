@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/api"
 	prometheus "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -90,6 +91,28 @@ func (m *Metrics) Of(ctx context.Context, cloud krakev1.AnyCloud) (Values, error
 		values[metric.Name] = found[i]
 	}
 	return values, errors.Join(failed...)
+}
+
+// maxClouds are so many whose values are asked for at the same time.
+const maxClouds = 64
+
+// ofAll clouds, at the same time: their servers may be silent, and a worker waits for them.
+func (m *Metrics) ofAll(ctx context.Context, clouds []krakev1.AnyCloud) (map[krakev1.CloudReference]Values, error) {
+	found := make([]Values, len(clouds))
+	var asking errgroup.Group
+	asking.SetLimit(maxClouds)
+	for i, cloud := range clouds {
+		asking.Go(func() (err error) {
+			found[i], err = m.Of(ctx, cloud)
+			return err
+		})
+	}
+	err := asking.Wait()
+	values := map[krakev1.CloudReference]Values{}
+	for i, cloud := range clouds {
+		values[cloud.Reference()] = found[i]
+	}
+	return values, err
 }
 
 // value of a Metric, or, without a namespace, of a GlobalMetric.

@@ -202,3 +202,28 @@ func TestMetrics_dontWaitForAServerThatIsSilent(t *testing.T) {
 		Code: krakev1.ReasonUnreachableMetricsProvider, Message: "provider prometheus: it hasn't answered in time",
 	})))
 }
+
+// A tenant may have many clouds whose servers are silent: a worker that waits for one after another isn't there for others.
+func TestDecide_doesntWaitForOneSilentServerAfterAnother(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	server := httpclienttest.Start(t, map[string]http.HandlerFunc{"/": func(_ http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		<-r.Context().Done()
+	}})
+	objects := []client.Object{prometheus("prometheus", server.URL)}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		cloud := &krakev1.Cloud{Spec: spec(name)}
+		cloud.Namespace, cloud.Name = namespace, name
+		objects = append(objects, cloud, metricOf(name, "prometheus", name))
+	}
+	reader := fake.NewClientBuilder().WithScheme(testenv.Scheme(t)).WithObjects(objects...).Build()
+	decider := &scheduler.Decider{Reader: reader, Metrics: scheduler.NewMetrics(reader, egress.Policy{Loopback: true}, clock.RealClock{})}
+	cluster := &krakev1.Cluster{}
+	cluster.Namespace, cluster.Name = namespace, "demo"
+	began := time.Now()
+	decision, err := decider.Decide(t.Context(), cluster)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(decision.Message).To(ContainSubstring("it hasn't answered in time"))
+	g.Expect(time.Since(began)).To(BeNumerically("<", 12*time.Second), "all at the same time")
+}
