@@ -50,14 +50,15 @@ type Clients struct {
 	secrets credentials.Cache[*corev1.Secret]
 	change  func(*im.Config)
 
-	mu    sync.Mutex
-	known map[cloudKey]connection
+	mu sync.Mutex
+	// known are the connections that were used lately, by their cloudKey.
+	known *lru.Cache
 	// logins are when each of them was written first, as far as that was seen lately, by its hash.
 	logins *lru.Cache
 }
 
-// maxLogins bounds those that are remembered.
-const maxLogins = 1000
+// maxLogins and maxClients bound those that are remembered: tenants may write any number, and delete them.
+const maxLogins, maxClients = 1000, 1000
 
 // cloudKey names a cloud.
 type cloudKey struct {
@@ -75,7 +76,7 @@ type connection struct {
 
 // NewClients reads Secrets past the cache, and their metadata from it. Change modifies the configuration of clients, and may be nil.
 func NewClients(live, metadata credentials.Reader, clock clock.PassiveClock, change func(*im.Config)) *Clients {
-	return &Clients{change: change, known: map[cloudKey]connection{}, logins: lru.New(maxLogins), secrets: credentials.Cache[*corev1.Secret]{
+	return &Clients{change: change, known: lru.New(maxClients), logins: lru.New(maxLogins), secrets: credentials.Cache[*corev1.Secret]{
 		Reader: live, Metadata: metadata, Clock: clock, Build: func(s *corev1.Secret) (*corev1.Secret, error) { return s.DeepCopy(), nil },
 	}}
 }
@@ -95,7 +96,8 @@ func (c *Clients) Of(ctx context.Context, p *Place) (Manager, error) {
 	key := cloudKey{p.Cloud.GetNamespace(), p.Cloud.Reference()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known := c.known[key]
+	last, _ := c.known.Get(key)
+	known, _ := last.(connection)
 	if wanted.client = known.client; known.client != nil && known == wanted {
 		return known.client, nil
 	}
@@ -106,7 +108,7 @@ func (c *Clients) Of(ctx context.Context, p *Place) (Manager, error) {
 	if err != nil {
 		return nil, &fault.Error{Class: fault.Credentials, Err: err}
 	}
-	c.known[key] = wanted
+	c.known.Add(key, wanted)
 	return wanted.client, nil
 }
 
