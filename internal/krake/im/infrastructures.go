@@ -115,9 +115,28 @@ func (c *Client) DryRun(ctx context.Context, template string) (estimates map[str
 	}
 	err := c.do(ctx, request{
 		op: op, method: http.MethodPost, path: []string{infrastructures}, query: url.Values{"dry_run": {"true"}}, template: template, harmless: true,
-		read: func(b *bounds.Body) error { return b.Decode(&estimates) },
+		read: func(b *bounds.Body) (err error) {
+			estimates, err = estimated(b)
+			return err
+		},
 	})
 	return estimates, err
+}
+
+// estimated is what an answer says in IM's usual form. In another one a template is accepted just the same.
+func estimated(b *bounds.Body) (map[string]Estimate, error) {
+	answer := map[string]json.RawMessage{}
+	if err := b.Decode(&answer); err != nil {
+		return nil, err
+	}
+	estimates := map[string]Estimate{}
+	for cloud, text := range answer {
+		var estimate Estimate
+		if bounds.Unmarshal(text, &estimate) == nil {
+			estimates[cloud] = estimate
+		}
+	}
+	return estimates, nil
 }
 
 // Update merges a template into that of an infrastructure. Machines are added and deleted where counts differ; a node template that the
