@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +14,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -111,12 +112,15 @@ func (n *network) Reconcile(_ context.Context, config *operatorv1.DPFOperatorCon
 	return r, err
 }
 
+// certManager is there for all tests.
+var certManager sync.Once
+
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{WithT: NewWithT(t), t: t, WithWatch: testenv.Client(t), events: events.NewFakeRecorder(100)}
 	f.SetDefaultEventuallyTimeout(30 * time.Second)
 	f.network = &network{fixture: f}
-	testenv.Kubectl(t, "apply", "-f", "../../../config/testdata/cert-manager.yaml")
+	certManager.Do(func() { testenv.Kubectl(t, "apply", "-f", "../../../config/testdata/cert-manager.yaml") })
 	for _, o := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "cluster-config-v1"},
@@ -240,8 +244,12 @@ func (f *fixture) others() {
 	var deployments appsv1.DeploymentList
 	f.Expect(f.List(ctx, &deployments, client.InNamespace(namespace))).To(Succeed())
 	for _, d := range deployments.Items {
-		d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: *d.Spec.Replicas, UpdatedReplicas: *d.Spec.Replicas,
+		ready := appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: *d.Spec.Replicas, UpdatedReplicas: *d.Spec.Replicas,
 			ReadyReplicas: *d.Spec.Replicas, AvailableReplicas: *d.Spec.Replicas}
+		if equality.Semantic.DeepEqual(d.Status, ready) {
+			continue
+		}
+		d.Status = ready
 		f.Expect(f.WithWatch.Status().Update(ctx, &d)).To(Succeed())
 	}
 	var services svcv1.DPUServiceList
@@ -256,9 +264,10 @@ func (f *fixture) others() {
 			s.Finalizers = []string{svcv1.DPUServiceFinalizer}
 			f.Expect(f.WithWatch.Update(ctx, &s)).To(Succeed())
 		}
-		meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{Type: svcv1.ReadyCondition, Status: metav1.ConditionTrue,
-			Reason: svcv1.ReasonSuccess, ObservedGeneration: s.Generation})
-		f.Expect(f.WithWatch.Status().Update(ctx, &s)).To(Succeed())
+		if meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{Type: svcv1.ReadyCondition, Status: metav1.ConditionTrue,
+			Reason: svcv1.ReasonSuccess, ObservedGeneration: s.Generation}) {
+			f.Expect(f.WithWatch.Status().Update(ctx, &s)).To(Succeed())
+		}
 	}
 	claim := &corev1.PersistentVolumeClaim{}
 	if err := testenv.Client(f.t).Get(ctx, client.ObjectKey{Namespace: namespace, Name: components.BFBClaim}, claim); err == nil {
@@ -386,13 +395,4 @@ func (f *fixture) kill(at int, after bool) (died bool) {
 	f.writes, f.killAt = nil, 0
 	f.start()
 	return died
-}
-
-// stride of the crash points: all of them with BEDPLATE_CRASH_EVERY, as in make crash.
-func stride(t *testing.T) int {
-	t.Helper()
-	if os.Getenv("BEDPLATE_CRASH_EVERY") != "" {
-		return 1
-	}
-	return 11
 }

@@ -3,6 +3,7 @@ package operator_test
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -344,4 +345,13 @@ func TestReconcile_killedAtEveryWrite(t *testing.T) {
 		}
 	}
 	t.Logf("%d points", points)
+}
+
+// stride of the crash points: all of them with BEDPLATE_CRASH_EVERY, as in make crash.
+func stride(t *testing.T) int {
+	t.Helper()
+	if os.Getenv("BEDPLATE_CRASH_EVERY") != "" {
+		return 1
+	}
+	return 11
 }
