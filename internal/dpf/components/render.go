@@ -76,6 +76,11 @@ func (r Release) objects(c Component, config *operatorv1.DPFOperatorConfig, host
 	if err != nil {
 		return nil, err
 	}
+	return objects, r.edit(objects, c, config)
+}
+
+// edit what the configuration says into the manifests of a component.
+func (r Release) edit(objects []*unstructured.Unstructured, c Component, config *operatorv1.DPFOperatorConfig) (err error) {
 	for _, o := range objects {
 		switch o.GetKind() {
 		case "Deployment", "DaemonSet":
@@ -89,10 +94,10 @@ func (r Release) objects(c Component, config *operatorv1.DPFOperatorConfig, host
 			}
 		}
 		if err != nil {
-			return nil, fmt.Errorf("edit %s %s: %w", o.GetKind(), o.GetName(), err)
+			return fmt.Errorf("edit %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
 	}
-	return objects, nil
+	return nil
 }
 
 // read a manifest. Each call decodes it, so that no two renderings share anything.

@@ -33,3 +33,19 @@ func (s Set) repair(ctx context.Context, want, now *unstructured.Unstructured) e
 	_, err = s.apply(ctx, want, now)
 	return err
 }
+
+// Ensure that these objects are as they are wanted, and leave all others as they are.
+func (s Set) Ensure(ctx context.Context, wanted []*unstructured.Unstructured) error {
+	members, _, err := s.list(ctx, kindsOf(wanted))
+	problems := []error{err}
+	for _, want := range wanted {
+		now := members[identityOf(want)]
+		if now != nil && now.GetDeletionTimestamp() != nil { // afterwards it is created
+			continue
+		}
+		if _, err := s.apply(ctx, want, now); err != nil {
+			problems = append(problems, fmt.Errorf("apply %s: %w", identityOf(want), err))
+		}
+	}
+	return errors.Join(problems...)
+}

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
@@ -51,6 +54,33 @@ func (w *round) cleanUp(ctx context.Context) (kind string, left []string, _ erro
 		return kind, nil, nil
 	}
 	return kind, left, nil
+}
+
+// ensureHostCleanUp while something of the network isn't back: an operator that was upgraded on the way back finds the provisioner of an
+// earlier release, which doesn't leave its nodes, and nothing that cleans up there.
+func (w *round) ensureHostCleanUp(ctx context.Context) error {
+	changed, now := w.Changed.Swap(false), w.Clock.Now()
+	if !changed && w.ensured.of == w.config.UID && now.Sub(w.ensured.at) < w.Poll {
+		return nil
+	}
+	w.ensured = ensured{}
+	left, err := w.Network.Left(ctx)
+	if err == nil && len(left) > 0 {
+		var wanted []*unstructured.Unstructured
+		if wanted, err = w.Release.HostCleanUp(w.config); err == nil {
+			err = w.components(true).Ensure(ctx, wanted)
+		}
+	}
+	if err == nil {
+		w.ensured = ensured{w.config.UID, now}
+	}
+	return err
+}
+
+// ensured is the last time that the clean-up on hosts was.
+type ensured struct {
+	of types.UID
+	at time.Time
 }
 
 // unclean says what the clean-up in a DPU cluster waits for.

@@ -13,6 +13,7 @@ import (
 
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
+	"github.com/bedplate/bedplate/internal/dpf/components"
 )
 
 // provisioners of two DPUs, which Argo CD has synced as their DPUService is.
@@ -141,4 +142,35 @@ func TestCleanUp_theTimeOfAPauseDoesntCount(t *testing.T) {
 	f.Clock = clocktesting.NewFakePassiveClock(time.Now().Add(32 * time.Minute))
 	f.settle()
 	f.Expect(f.config().Name).To(BeEmpty())
+}
+
+// An earlier release had no DaemonSet that cleans up, and its provisioner doesn't make room for one. Neither does what others have deleted.
+func TestCleanUp_ofHostsByAnOperatorThatWasUpgradedOnTheWayBack(t *testing.T) {
+	for name, end := range map[string]func(*fixture){
+		"deleted": func(f *fixture) { f.Expect(f.WithWatch.Delete(f.t.Context(), f.config())).To(Succeed()) },
+		"without a network": func(f *fixture) {
+			config := f.config()
+			config.Spec.HostNetworkConfiguration = nil
+			f.Expect(f.Update(f.t.Context(), config)).To(Succeed())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.create()
+			f.settle()
+			end(f)
+			provisioner, cleanUp := &appsv1.DaemonSet{}, &appsv1.DaemonSet{}
+			f.Expect(f.WithWatch.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: components.HostNetworkProvisioner}, provisioner)).To(Succeed())
+			provisioner.Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions[1].Key = "old"
+			f.Expect(f.WithWatch.Update(t.Context(), provisioner)).To(Succeed())
+			cleanUp.Namespace, cleanUp.Name = namespace, components.HostNetworkCleanUp
+			f.Expect(f.WithWatch.Delete(t.Context(), cleanUp)).To(Succeed())
+			f.start()
+			f.Expect(f.once()).To(Succeed())
+			f.Expect(f.network.moved).To(BeNumerically(">", 0))
+			f.Expect(f.objects()).To(ContainElement(HaveSuffix("DaemonSet " + components.HostNetworkCleanUp)))
+			f.Expect(f.WithWatch.Get(t.Context(), client.ObjectKeyFromObject(provisioner), provisioner)).To(Succeed())
+			f.Expect(provisioner.Spec.Template.Spec.Affinity.String()).To(ContainSubstring(operatorv1.NetworkCleanUpLabel))
+		})
+	}
 }

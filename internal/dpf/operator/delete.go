@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -51,8 +52,9 @@ func (w *round) delete(ctx context.Context) (gone bool, _ error) {
 }
 
 func (w *round) restoreNetwork(ctx context.Context) (kind string, left []string, _ error) {
+	ensureErr := w.ensureHostCleanUp(ctx) // a node that waits for it in vain goes back all the same
 	result, err := w.step(ctx)
-	if err == nil && !result.Done {
+	if err = errors.Join(err, ensureErr); err == nil && !result.Done {
 		left = []string{"the network isn't back"}
 	}
 	if err == nil && result.Done && len(result.Reports) > 0 { // the condition goes with the object

@@ -49,6 +49,7 @@ type Reconciler struct {
 
 	checked checked
 	settled settled
+	ensured ensured
 	// seen is the resourceVersion of the configuration after the last look.
 	seen string
 	// awake is since when it is at work without a pause; zero: it isn't.
@@ -238,6 +239,10 @@ func (w *round) render(ctx context.Context) (host, dpus, network []*unstructured
 	}
 	if dpus, err = w.Release.Render(w.config, components.DPUClusters, false, noNetwork); err != nil {
 		return nil, nil, nil, err
+	}
+	if w.keep() {
+		network, err = w.Release.HostCleanUp(w.config)
+		return host, dpus, network, err
 	}
 	if !w.withNetwork() {
 		return host, dpus, nil, nil

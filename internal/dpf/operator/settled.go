@@ -85,7 +85,10 @@ func (w *round) repair(ctx context.Context) error {
 	if err != nil {
 		return nil //nolint:nilerr // deploy tells it
 	}
-	if err = w.components(true).Repair(ctx, slices.Concat(host, dpus, network)); err != nil {
+	if err = w.components(true).Repair(ctx, slices.Concat(host, dpus, network)); w.keep() { // also what an earlier release didn't have
+		err = errors.Join(err, w.components(true).Ensure(ctx, network))
+	}
+	if err != nil {
 		w.failed(operatorv1.SystemComponentsReconciledCondition, err)
 	}
 	return err
