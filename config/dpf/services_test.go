@@ -1,6 +1,7 @@
 package dpf_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -81,6 +82,58 @@ func TestPolicy_letsServicesIntoAllowedNamespacesOnly(t *testing.T) {
 		g.Expect(c.Patch(ctx, o, merge(`{"metadata":{"finalizers":null}}`))).To(Succeed(), "%T", o)
 		g.Expect(c.Get(ctx, client.ObjectKeyFromObject(o), o)).To(MatchError(apierrors.IsNotFound, "not found"), "%T", o)
 	}
+}
+
+// Nothing comes that its controllers wouldn't outlive, and nothing that is there is in the way of its own end.
+func TestPolicy_letsNoServicesInWhileTheConfigurationIsBeingDeleted(t *testing.T) {
+	g := NewWithT(t)
+	testenv.Kubectl(t, "apply", "-f", "admission/services_policy.yaml", "--warnings-as-errors")
+	systemNamespace(t, g)
+	c, ctx := testenv.Client(t), t.Context()
+	create := func() error { // all kinds
+		var problems []error
+		for o := range userKinds(operatorv1.Namespace) {
+			problems = append(problems, c.Create(ctx, o, client.DryRunAll))
+		}
+		return errors.Join(problems...)
+	}
+	g.Eventually(create, time.Minute).Should(Succeed(), "there is no configuration")
+	config := network()
+	config.UID, config.Finalizers = "", []string{operatorv1.Finalizer}
+	g.Expect(c.Create(ctx, config)).To(Succeed())
+	g.Consistently(create, 2*time.Second).Should(Succeed())
+	before := userKinds(operatorv1.Namespace)
+	for o := range before {
+		o.SetFinalizers([]string{"example.com/a"})
+		g.Expect(c.Create(ctx, o)).To(Succeed())
+	}
+	g.Expect(c.Delete(ctx, config)).To(Succeed())
+	for o := range userKinds(operatorv1.Namespace) {
+		o.SetName("b")
+		g.Eventually(func() error { return c.Create(ctx, o, client.DryRunAll) }, time.Minute).Should(And(
+			MatchError(apierrors.IsForbidden, "forbidden"), MatchError(ContainSubstring("the DPFOperatorConfig is being deleted"))), "%T", o)
+	}
+	for o := range before {
+		g.Expect(c.Delete(ctx, o)).To(Succeed())
+		g.Expect(c.Patch(ctx, o, merge(`{"metadata":{"finalizers":null}}`))).To(Succeed())
+	}
+	g.Expect(c.Patch(ctx, config, merge(`{"metadata":{"finalizers":null}}`))).To(Succeed())
+	g.Eventually(create, time.Minute).Should(Succeed())
+}
+
+// Kubernetes would delete the components at once, such as the controller that DPUServices wait for, while the network lives by them.
+func TestPolicy_theConfigurationGoesBeforeItsComponents(t *testing.T) {
+	g := NewWithT(t)
+	testenv.Kubectl(t, "apply", "-f", "admission/singleton_policy.yaml", "--warnings-as-errors")
+	systemNamespace(t, g)
+	c, config := testenv.Client(t), network()
+	config.UID = ""
+	g.Expect(c.Create(t.Context(), config)).To(Succeed())
+	g.Eventually(func() error {
+		return c.Delete(t.Context(), config, client.DryRunAll, client.PropagationPolicy(metav1.DeletePropagationForeground))
+	}, time.Minute).Should(MatchError(ContainSubstring("delete it with --cascade=background")))
+	g.Expect(c.Delete(t.Context(), config, client.DryRunAll, client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
+	g.Expect(c.Delete(t.Context(), config)).To(Succeed())
 }
 
 // An administrator of a namespace can't label it.
