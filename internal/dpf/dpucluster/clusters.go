@@ -52,6 +52,13 @@ func SecretName(name string) string { return name + "-" + component }
 
 var tenantControlPlane = schema.GroupVersionKind{Group: "kamaji.clastix.io", Version: "v1alpha1", Kind: "TenantControlPlane"}
 
+// AllowedLabel of a namespace says that its DPUServices, and its TenantControlPlanes, are DPF's. Only an administrator of the cluster can write
+// it. The operator's namespace needs none.
+const AllowedLabel, allowed = "dpf.nvidia.com/dpuservices", "allowed"
+
+// ErrNotAllowed is of a DPU cluster in a namespace without the label. What it has got before stays as it is.
+var ErrNotAllowed = errors.New("an administrator has to allow DPU clusters in its namespace")
+
 // DefaultProbeInterval is how often a cluster is asked whether it is there.
 const DefaultProbeInterval = 10 * time.Second
 
@@ -145,7 +152,8 @@ func sort(clusters []Cluster) {
 	})
 }
 
-// Refused are those that Secrets with Kamaji's labels claim, but no TenantControlPlane. They are for people to see, and get nothing.
+// Refused are those that Secrets with Kamaji's labels claim, but no TenantControlPlane, or one in a namespace that isn't allowed to have any.
+// They are for people to see, and get nothing.
 func (c *Clusters) Refused() (clusters []Cluster) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,6 +164,11 @@ func (c *Clusters) Refused() (clusters []Cluster) {
 	}
 	sort(clusters)
 	return clusters
+}
+
+// NotAllowed are those that are refused for their namespace alone.
+func NotAllowed(refused []Cluster) []Cluster {
+	return slices.DeleteFunc(refused, func(c Cluster) bool { return !errors.Is(c.Err, ErrNotAllowed) })
 }
 
 // Matching are those with certain labels: all, without a selector.

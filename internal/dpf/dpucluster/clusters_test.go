@@ -278,3 +278,26 @@ func TestClusters_areOnlyThoseOfTenantControlPlanes(t *testing.T) {
 	f.Eventually(func() *dpucluster.Cluster { return f.one("uid") }).ShouldNot(BeNil(), "it is corrected")
 	f.Eventually(f.err("uid")).Should(Succeed())
 }
+
+// Whoever may create TenantControlPlanes gets no pull secrets and no services by that: an administrator allows it.
+func TestClusters_areInAllowedNamespacesOnly(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.add("a", hosts(t))
+	f.Eventually(f.one).WithArguments("a").ShouldNot(BeNil())
+	f.Eventually(f.err("a")).Should(Succeed())
+	kamaji.Allow(t, f.host, f.namespace, false)
+	f.Eventually(f.one).WithArguments("a").Should(BeNil())
+	refused := f.clusters.Refused()
+	f.Expect(refused).To(HaveLen(1))
+	f.Expect(refused[0].Access).To(BeNil())
+	f.Expect(refused[0].Err).To(And(MatchError(dpucluster.ErrNotAllowed), MatchError(ContainSubstring(
+		"kubectl label namespace "+f.namespace+" dpf.nvidia.com/dpuservices=allowed"))))
+	all, done, err := dpucluster.Look(t.Context(), f.host, testenv.Scheme(t), egress.Policy{Loopback: true})
+	f.Expect(err).NotTo(HaveOccurred())
+	defer done()
+	f.Expect(all).NotTo(ContainElement(HaveField("Name.Namespace", f.namespace)))
+	kamaji.Allow(t, f.host, f.namespace, true)
+	f.Eventually(f.one).WithArguments("a").ShouldNot(BeNil())
+	f.Eventually(f.err("a")).Should(Succeed())
+}

@@ -18,11 +18,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
+	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	"github.com/bedplate/bedplate/internal/apiserver"
 )
 
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=kamaji.clastix.io,resources=tenantcontrolplanes,verbs=get
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
+
+// recheck is after how many intervals it is asked whether a cluster is still allowed.
+const recheck = 6
 
 // Setup registers the controller of the clusters' connections.
 func Setup(mgr ctrl.Manager, config Config, options controller.Options) (*Clusters, error) {
@@ -80,7 +85,7 @@ func (c *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, err // likewise
 	}
 	now := c.member(req.NamespacedName)
-	if refusal != nil { // nothing tells when its owner comes
+	if refusal != nil { // nothing tells when its owner comes, or the label of its namespace
 		if now == nil || !now.refused || now.err.Error() != refusal.Error() {
 			refused := newMember(c, nameOf(secret), nil, nil, refusal)
 			refused.refused = true
@@ -88,14 +93,20 @@ func (c *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		}
 		return ctrl.Result{RequeueAfter: c.config.ProbeInterval}, nil
 	}
+	again := ctrl.Result{RequeueAfter: recheck * c.config.ProbeInterval} // nothing tells when the label goes, either
 	data := secret.Data[KubeconfigKey]
 	if now != nil && !now.refused && bytes.Equal(now.kubeconfig, data) && now.name == nameOf(secret) {
-		c.notify(Event{Cluster: now.name}) // its labels may have changed
-		return ctrl.Result{}, nil
+		if now.version != secret.ResourceVersion {
+			now.version = secret.ResourceVersion
+			c.notify(Event{Cluster: now.name}) // its labels may have changed
+		}
+		return again, nil
 	}
 	access, err := read(data)
-	c.replace(ctx, req.NamespacedName, newMember(c, nameOf(secret), data, access, err))
-	return ctrl.Result{}, nil
+	next := newMember(c, nameOf(secret), data, access, err)
+	next.version = secret.ResourceVersion
+	c.replace(ctx, req.NamespacedName, next)
+	return again, nil
 }
 
 // refusal says why a Secret isn't Kamaji's. Labels prove nothing: who may create Secrets could name a cluster of their own by them, and would
@@ -119,7 +130,23 @@ func (c *Clusters) refusal(ctx context.Context, secret *corev1.Secret) (refusal,
 	if err != nil {
 		return nil, fmt.Errorf("read the owner of a kubeconfig: %w", err)
 	}
-	return nil, nil
+	return c.notAllowed(ctx, name.Namespace)
+}
+
+// notAllowed says what is missing of a namespace: by a TenantControlPlane of their own users would get the pull secrets, and the services.
+func (c *Clusters) notAllowed(ctx context.Context, name string) (refusal, _ error) {
+	if name == operatorv1.Namespace {
+		return nil, nil
+	}
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := c.live.Get(ctx, client.ObjectKey{Name: name}, namespace); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read the namespace of a kubeconfig: %w", err)
+	}
+	if namespace.Labels[AllowedLabel] == allowed {
+		return nil, nil
+	}
+	return fmt.Errorf("%w: kubectl label namespace %s %s=%s", ErrNotAllowed, name, AllowedLabel, allowed), nil
 }
 
 func read(data []byte) (*rest.Config, error) {

@@ -41,6 +41,8 @@ type member struct {
 	end        context.CancelFunc
 	// refused: the Secret isn't Kamaji's, as err says.
 	refused bool
+	// version of the Secret that was told of last. Only its own reconciles read it.
+	version string
 	// doubt asks for a probe at once.
 	doubt chan struct{}
 

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
+	"github.com/bedplate/bedplate/internal/dpf/dpucluster"
 	"github.com/bedplate/bedplate/internal/dpf/status"
 )
 
@@ -142,8 +143,9 @@ func (r *reconciler) removeStale(ctx context.Context, service *svcv1.DPUService,
 	if err != nil {
 		return nil, err
 	}
+	notAllowed := r.notAllowed()
 	for i := range all {
-		if a := &all[i]; !wanted[a.GetName()] {
+		if a := &all[i]; !wanted[a.GetName()] && !notAllowed[a.GetAnnotations()[clusterAnnotation]] {
 			left = append(left, "Application "+a.GetName()+" has to go first")
 			err = errors.Join(err, r.remove(ctx, a, gone(a)))
 		}
@@ -157,11 +159,21 @@ func (r *reconciler) gone(ctx context.Context) (func(*unstructured.Unstructured)
 	if err != nil {
 		return nil, err
 	}
-	exist := map[string]bool{host.String(): true}
+	exist := r.notAllowed()
+	exist[host.String()] = true
 	for _, c := range clusters {
 		exist[c.Name.String()] = true
 	}
 	return func(a *unstructured.Unstructured) bool { return !exist[a.GetAnnotations()[clusterAnnotation]] }, nil
+}
+
+// notAllowed are the DPU clusters in namespaces that aren't allowed to have any, or not any more: what is there stays, and can be deleted.
+func (r *reconciler) notAllowed() map[string]bool {
+	names := map[string]bool{}
+	for _, c := range dpucluster.NotAllowed(r.Clusters.Refused()) {
+		names[c.Name.String()] = true
+	}
+	return names
 }
 
 // neverSynced reports whether nothing of an Application is in its cluster, and, where it is being deleted, never will be: Argo CD notes that

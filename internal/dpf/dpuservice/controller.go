@@ -149,6 +149,9 @@ func (r *reconciler) targets(ctx context.Context, service *svcv1.DPUService) (t 
 	}
 	if len(t.wanted) == 0 {
 		problems = []string{"there is no DPU cluster: create a TenantControlPlane of Kamaji"}
+		for _, c := range dpucluster.NotAllowed(r.Clusters.Refused()) {
+			problems = append(problems, fmt.Sprintf("DPU cluster %s: %v", c.Name, c.Err))
+		}
 	}
 	status.Done(service, kind, svcv1.ReasonPending, problems)
 	return t, nil

@@ -16,6 +16,7 @@ import (
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/dpuservice"
 	"github.com/bedplate/bedplate/internal/dpf/dpuset"
+	"github.com/bedplate/bedplate/internal/dpf/sim/kamaji"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -189,6 +190,24 @@ func TestService_isSyncedThoughArgoCDHasGivenUp(t *testing.T) {
 	f.Eventually(f.ready(s)).Should(Equal("True"))
 	f.Expect(f.Delete(t.Context(), s)).To(Succeed())
 	f.Eventually(f.gone(s)).Should(BeTrue())
+}
+
+// What is there stays as it is, such as after an upgrade from a release that didn't ask, and can be deleted.
+func TestService_leavesAClusterAsItIsThatIsntAllowedAnyMore(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.cluster("a", f.itself())
+	s := f.service(f.users, "s", nil)
+	f.Eventually(f.ready(s)).Should(Equal("True"))
+	name := f.applications()["a/"+f.users].GetName()
+	kamaji.Allow(t, f.Client, f.users, false)
+	f.Eventually(f.ready(s)).Should(ContainSubstring("there is no DPU cluster"))
+	f.change(s, func() { s.Spec.HelmChart.Source.Version = "2" })
+	f.Consistently(f.configMaps, still).Should(ContainElements(name, name+"-v1"))
+	f.Expect(f.applications()).To(HaveKey("a/" + f.users))
+	f.Expect(f.Delete(t.Context(), s)).To(Succeed())
+	f.Eventually(f.gone(s)).Should(BeTrue())
+	f.Expect(f.configMaps()).NotTo(ContainElement(HavePrefix(name)))
 }
 
 func TestService_isPaused(t *testing.T) {

@@ -136,6 +136,9 @@ func (r *reconciler) record(ctx context.Context, o spread, chosen, others []dpuc
 	for _, c := range chosen {
 		names[c.Name.String()] = c.Client != nil || slices.Contains(s.Clusters, c.Name.String())
 	}
+	for _, c := range dpucluster.NotAllowed(r.Clusters.Refused()) { // what it has stays
+		names[c.Name.String()] = slices.Contains(s.Clusters, c.Name.String())
+	}
 	s.Clusters = nil
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if names[name] {
@@ -314,7 +317,7 @@ func (r *reconciler) delete(ctx context.Context, o spread) (bool, error) {
 		return false, err
 	}
 	var left []string
-	for _, c := range all {
+	for _, c := range append(all, dpucluster.NotAllowed(r.Clusters.Refused())...) {
 		if !has(o, c) {
 			continue
 		}

@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,7 +33,7 @@ func (w *round) cleanUp(ctx context.Context) (kind string, left []string, _ erro
 	if err != nil {
 		return kind, nil, err
 	}
-	for _, cluster := range w.clusters {
+	for _, cluster := range slices.Concat(w.clusters, w.notAllowed) {
 		why, err := "", cluster.Err
 		if cluster.Client != nil {
 			why, err = unclean(ctx, cluster.Client)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -125,7 +126,7 @@ func (w *round) unmirror(ctx context.Context) (left []string, _ error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, cluster := range w.clusters {
+	for _, cluster := range slices.Concat(w.clusters, w.notAllowed) {
 		err := cluster.Err
 		if cluster.Client != nil {
 			err = dpuservice.RemovePullSecrets(ctx, cluster.Client)

@@ -5,6 +5,7 @@ package operator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -69,6 +70,8 @@ type round struct {
 	*Reconciler
 	config   *operatorv1.DPFOperatorConfig
 	clusters []dpucluster.Cluster
+	// notAllowed are DPU clusters that get nothing any more.
+	notAllowed []dpucluster.Cluster
 	// clustersErr is why clusters aren't known.
 	clustersErr error
 	report      preflight.Report
@@ -182,7 +185,9 @@ func (w *round) lookAtClusters(ctx context.Context) {
 	}
 	w.clusters, w.config.Status.DPUClusters = all, nil
 	var silent []string
-	for i, cluster := range slices.Concat(all, w.Refused()) {
+	refused := w.Refused()
+	w.notAllowed = dpucluster.NotAllowed(slices.Clone(refused))
+	for i, cluster := range slices.Concat(all, refused) {
 		if i == maxClusters {
 			break
 		}
@@ -197,6 +202,9 @@ func (w *round) lookAtClusters(ctx context.Context) {
 	}
 	if len(all) == 0 {
 		silent = []string{"there is no DPU cluster"}
+		for _, cluster := range w.notAllowed {
+			silent = append(silent, fmt.Sprintf("%s: %v", cluster.Name, cluster.Err))
+		}
 	}
 	w.waits(operatorv1.DPUClustersReachableCondition, silent)
 }

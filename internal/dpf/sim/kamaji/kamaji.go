@@ -53,10 +53,22 @@ func UID(t testing.TB, c client.Client, namespace, name string) types.UID {
 	return o.GetUID()
 }
 
-// Kubeconfig makes a TenantControlPlane, if there is none, and the Secret with its kubeconfig.
+// Allow DPU clusters in a namespace, or not any more.
+func Allow(t testing.TB, c client.Client, namespace string, allowed bool) {
+	t.Helper()
+	value := "null"
+	if allowed {
+		value = `"allowed"`
+	}
+	label := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"dpf.nvidia.com/dpuservices":`+value+`}}}`))
+	NewWithT(t).Expect(c.Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, label)).To(Succeed())
+}
+
+// Kubeconfig makes a TenantControlPlane, if there is none, and the Secret with its kubeconfig, in a namespace that is allowed to have them.
 func Kubeconfig(t testing.TB, c client.Client, namespace, name string, kubeconfig []byte) *corev1.Secret {
 	t.Helper()
 	g := NewWithT(t)
+	Allow(t, c, namespace, true)
 	g.Expect(client.IgnoreAlreadyExists(c.Create(t.Context(), tenant(namespace, name)))).To(Succeed())
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
