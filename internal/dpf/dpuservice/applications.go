@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -190,6 +191,24 @@ func neverSynced(a *unstructured.Unstructured) bool {
 		of, _ := fields["status"].(string)
 		return answered(of)
 	})
+}
+
+// Deployed are the DPU clusters in which Argo CD has something of a DPUService of the operator's, or may have. Without the kind there are none.
+func Deployed(ctx context.Context, live client.Reader, service types.NamespacedName) (map[types.NamespacedName]bool, error) {
+	all := &unstructured.UnstructuredList{}
+	all.SetGroupVersionKind(ApplicationKind.GroupVersion().WithKind("ApplicationList"))
+	err := live.List(ctx, all, client.InNamespace(service.Namespace), client.HasLabels{uidLabel})
+	if err != nil && !meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("list the Applications of DPUService %s: %w", service, err)
+	}
+	clusters := map[types.NamespacedName]bool{}
+	for i := range all.Items {
+		a := &all.Items[i]
+		if cluster, is := applicationCluster(a); is && a.GetAnnotations()[serviceAnnotation] == service.String() && !neverSynced(a) {
+			clusters[cluster] = true
+		}
+	}
+	return clusters, nil
 }
 
 // answered reports whether a cluster did when Argo CD compared something there.

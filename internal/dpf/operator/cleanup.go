@@ -29,7 +29,8 @@ func (w *round) cleanUp(ctx context.Context) (kind string, left []string, _ erro
 	if w.lookAtClusters(ctx); w.clustersErr != nil {
 		return kind, nil, w.clustersErr
 	}
-	may, err := dpuservice.MayHaveCopies(ctx, w.Live, operatorv1.Namespace)
+	service := types.NamespacedName{Namespace: operatorv1.Namespace, Name: string(operatorv1.ComponentDPUCNIProvisioner)}
+	deployed, err := dpuservice.Deployed(ctx, w.Live, service)
 	if err != nil {
 		return kind, nil, err
 	}
@@ -37,7 +38,7 @@ func (w *round) cleanUp(ctx context.Context) (kind string, left []string, _ erro
 		why, err := "", cluster.Err
 		if cluster.Client != nil {
 			why, err = unclean(ctx, cluster.Client)
-		} else if !may(cluster.Name) { // it has never answered
+		} else if !deployed[cluster.Name] { // it has never answered
 			continue
 		}
 		if err != nil {

@@ -1,6 +1,7 @@
 package operator_test
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 	"time"
@@ -8,12 +9,15 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/components"
+	"github.com/bedplate/bedplate/internal/dpf/dpuservice"
+	"github.com/bedplate/bedplate/internal/testenv"
 )
 
 // provisioners of two DPUs, which Argo CD has synced as their DPUService is.
@@ -118,6 +122,43 @@ func TestCleanUp_endsWhereTheNetworkIsWantedAgain(t *testing.T) {
 	f.Expect(values).To(Equal(before))
 	f.Expect(labels).To(BeEmpty())
 	f.provisioners(map[string]string{operatorv1.NetworkCleanUpLabel: ""}, 2)
+}
+
+// A DPU cluster that has no copies of pull secrets, such as because there are none, has the provisioners all the same.
+func TestCleanUp_waitsForADPUClusterThatIsAwayAndHasNoPullSecrets(t *testing.T) {
+	f := newFixture(t)
+	testenv.Kubectl(t, "apply", "-f", "../sim/argo/crds.yaml")
+	f.addCluster("never", errAway)
+	f.create()
+	config := f.config()
+	config.Spec.ImagePullSecrets = nil
+	f.Expect(f.Update(t.Context(), config)).To(Succeed())
+	f.settle()
+	for _, cluster := range []string{"a", "never"} {
+		application := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"project": "a", "destination": map[string]any{}}}}
+		application.SetGroupVersionKind(dpuservice.ApplicationKind)
+		application.SetNamespace(namespace)
+		application.SetName(cluster)
+		application.SetLabels(map[string]string{"svc.dpu.nvidia.com/dpuservice-uid": "a"})
+		application.SetAnnotations(map[string]string{
+			"svc.dpu.nvidia.com/dpuservice": namespace + "/dpucniprovisioner", "svc.dpu.nvidia.com/dpu-cluster": "dpus/" + cluster})
+		if cluster == "a" {
+			application.Object["status"] = map[string]any{"operationState": map[string]any{"phase": "Succeeded"}}
+		}
+		f.Eventually(func() error { return f.WithWatch.Create(t.Context(), application) }).Should(Succeed())
+		t.Cleanup(func() { f.Expect(f.WithWatch.Delete(context.Background(), application)).To(Succeed()) })
+	}
+	record := f.record()
+	record.Data = nil // no copies
+	f.Expect(f.Update(t.Context(), record)).To(Succeed())
+	f.clusters[0].Client, f.clusters[0].Err = nil, errAway
+	f.Expect(f.WithWatch.Delete(t.Context(), f.config())).To(Succeed())
+	f.settle()
+	f.Expect(f.condition(operatorv1.SystemComponentsReconciledCondition)).To(And(is(metav1.ConditionFalse, operatorv1.ReasonAwaitingDeletion,
+		"the clean-up after the provisioners in DPU cluster dpus/a: it is away"), HaveField("Message", Not(ContainSubstring("never")))))
+	f.Clock = clocktesting.NewFakePassiveClock(time.Now().Add(16 * time.Minute))
+	f.settle()
+	f.Expect(f.events.Events).To(Receive(ContainSubstring("in DPU cluster dpus/a: it is away")))
 }
 
 // A pause, or an operator that is away, makes no DPU late: nothing has cleaned up meanwhile.

@@ -34,6 +34,12 @@ package operator
 // +kubebuilder:rbac:groups=kamaji.clastix.io,resources=tenantcontrolplanes,verbs=list
 // +kubebuilder:rbac:groups=nmstate.io,resources=nmstates,verbs=list
 
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicies;validatingadmissionpolicybindings,verbs=get,resourceNames=bedplate-dpf-services;bedplate-dpf-services-end
+
+// A deletion waits for DPU clusters in which Argo CD has deployed something.
+//
+// +kubebuilder:rbac:groups=argoproj.io,resources=applications,verbs=list,namespace=dpf-operator-system
+
 // bfbPersistentVolume is released when its claim is gone. Its name is in the spec.
 //
 // +kubebuilder:rbac:groups="",resources=persistentvolumes,verbs=patch
