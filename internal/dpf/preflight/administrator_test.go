@@ -107,6 +107,13 @@ status: {controlPlaneEndpoint: "192.0.2.9:6443", kubernetesResources: {version: 
 	{"a pull secret", both(remove(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ngc"}}),
 		secret("ngc", corev1.SecretTypeDockerConfigJson)), "image pull secrets", ""},
 
+	{"no policies", nothing, "admission of services", "ValidatingAdmissionPolicy bedplate-dpf-services doesn't exist, " +
+		"ValidatingAdmissionPolicy bedplate-dpf-services-end doesn't exist, ValidatingAdmissionPolicyBinding bedplate-dpf-services doesn't exist, " +
+		"ValidatingAdmissionPolicyBinding bedplate-dpf-services-end doesn't exist"},
+	{"policies", func(t *testing.T, _ client.Client) {
+		testenv.Kubectl(t, "apply", "-f", "../../../config/dpf/admission/services_policy.yaml")
+	}, "admission of services", ""},
+
 	{"NFD", kind("nfd.k8s-sigs.io/v1alpha1", "NodeFeature"), "Node Feature Discovery", ""},
 	{"NMState's kinds", both(kind("nmstate.io/v1", "NMState"), kind("nmstate.io/v1", "NodeNetworkConfigurationPolicy")), "NM operator", "there is no NMState"},
 	{"NMState", object("{apiVersion: nmstate.io/v1, kind: NMState, metadata: {name: nmstate}}"), "NM operator", ""},

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -258,6 +259,23 @@ func pullSecrets(ctx context.Context, l *look) (problems []string, _ error) {
 			problems = append(problems, fmt.Sprintf("Secret %s/%s is being deleted", operatorv1.Namespace, name))
 		default:
 			problems = append(problems, fmt.Sprintf("Secret %s/%s hasn't the type kubernetes.io/dockerconfigjson", operatorv1.Namespace, name))
+		}
+	}
+	return problems, nil
+}
+
+// admission is what OLM doesn't install.
+func admission(ctx context.Context, l *look) (problems []string, _ error) {
+	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"} {
+		for _, name := range []string{"bedplate-dpf-services", "bedplate-dpf-services-end"} {
+			o := &metav1.PartialObjectMetadata{}
+			o.SetGroupVersionKind(admissionregistrationv1.SchemeGroupVersion.WithKind(kind))
+			switch err := l.Get(ctx, client.ObjectKey{Name: name}, o); {
+			case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+				problems = append(problems, fmt.Sprintf("%s %s doesn't exist", kind, name))
+			case err != nil:
+				return problems, fmt.Errorf("read %s %s: %w", kind, name, err)
+			}
 		}
 	}
 	return problems, nil

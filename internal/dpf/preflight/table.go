@@ -99,6 +99,12 @@ var Table = []Prerequisite{
 		Remedy:   "install the SR-IOV network operator, or make the virtual functions in another way",
 	},
 	{
+		Name: "admission of services", Warning: true, check: admission,
+		Detected: "ValidatingAdmissionPolicies bedplate-dpf-services and bedplate-dpf-services-end, and the bindings of these names; another tool " +
+			"can't be detected",
+		Remedy: "apply cluster.yaml of the bundle: without it who may create DPUServices in a project of their own is root on the DPUs",
+	},
+	{
 		Name: "hosts", Network: true, check: hosts,
 		Detected: "each hostClusterNodeName is a node of the host cluster",
 		Remedy:   "correct hostNetworkConfiguration.hosts",
