@@ -20,13 +20,13 @@ func TestClients_areBounded(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	of := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "blue", Name: name} }
-	login := &corev1.Secret{ObjectMeta: of("im"), Data: map[string][]byte{im.SecretKeyUsername: []byte("me"), im.SecretKeyPassword: []byte("hidden")}}
+	login := &corev1.Secret{ObjectMeta: of("im"), Data: map[string][]byte{im.SecretKeyUsername: []byte("me"), "password": []byte("hidden")}}
 	key := &corev1.Secret{ObjectMeta: of("cloud"), Data: map[string][]byte{im.FieldType: []byte("Dummy")}}
 	clients := NewClients(fake.NewClientBuilder().WithObjects(login, key).Build(), nil, clock.RealClock{}, nil)
 	place := func(name string) *Place {
 		return &Place{
-			Cloud: &krakev1.Cloud{ObjectMeta: of(name)}, Provider: &krakev1.InfrastructureProvider{ObjectMeta: of("im")}, url: "https://im.example.com",
-			Login: types.NamespacedName{Namespace: "blue", Name: "im"}, CloudLogin: types.NamespacedName{Namespace: "blue", Name: "cloud"},
+			Cloud: &krakev1.Cloud{ObjectMeta: of(name)}, Provider: &krakev1.InfrastructureProvider{ObjectMeta: of("im")},
+			url: "https://im.example.com", Login: types.NamespacedName{Namespace: "blue", Name: "im"}, CloudLogin: types.NamespacedName{Namespace: "blue", Name: "cloud"},
 		}
 	}
 	first, err := clients.Of(t.Context(), place("0"))

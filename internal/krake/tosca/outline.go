@@ -21,7 +21,8 @@ type outline struct {
 func (t *Template) outlined() *outline {
 	return &outline{
 		mark: t.mark, hash: t.sum(), nodes: slices.Sorted(maps.Keys(t.mapping("topology_template", "node_templates"))),
-		imports: slices.Clone(t.imports()), files: slices.Clone(slices.Compact(slices.Sorted(slices.Values(files(t.top()))))), // without room for more
+		imports: slices.Clone(t.imports()), // clones have no room for more
+		files:   slices.Clone(slices.Compact(slices.Sorted(slices.Values(files(t.top()))))),
 	}
 }
 
