@@ -26,7 +26,8 @@ func TestClients_areBounded(t *testing.T) {
 	place := func(name string) *Place {
 		return &Place{
 			Cloud: &krakev1.Cloud{ObjectMeta: of(name)}, Provider: &krakev1.InfrastructureProvider{ObjectMeta: of("im")},
-			url: "https://im.example.com", Login: types.NamespacedName{Namespace: "blue", Name: "im"}, CloudLogin: types.NamespacedName{Namespace: "blue", Name: "cloud"},
+			url: "https://im.example.com", Login: types.NamespacedName{Namespace: "blue", Name: "im"},
+			CloudLogin: types.NamespacedName{Namespace: "blue", Name: "cloud"},
 		}
 	}
 	first, err := clients.Of(t.Context(), place("0"))
