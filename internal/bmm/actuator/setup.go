@@ -29,7 +29,7 @@ import (
 
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=list
 // +kubebuilder:rbac:groups="",namespace=openshift-machine-api,resources=secrets,verbs=get;list;watch;patch
-// +kubebuilder:rbac:groups=bmm.bedplate.dev,namespace=openshift-machine-api,resources=ledgers,verbs=get;list;watch;create;update;delete
+// +kubebuilder:rbac:groups=bmm.bedplate.dev,namespace=openshift-machine-api,resources=ledgers,verbs=get;list;watch;create;update
 // +kubebuilder:rbac:groups="",resources=namespaces,resourceNames=kube-system,verbs=get
 
 // AddToScheme makes every kind known that the controller reads or writes.

@@ -24,7 +24,7 @@ import (
 // +kubebuilder:rbac:groups=krake.bedplate.dev,resources=clusters,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=krake.bedplate.dev,resources=clusters/status,verbs=patch
 // +kubebuilder:rbac:groups=krake.bedplate.dev,resources=clouds;globalclouds;infrastructureproviders;globalinfrastructureproviders,verbs=get;list;watch
-// +kubebuilder:rbac:groups=krake.bedplate.dev,resources=ledgers,verbs=get;list;watch;create;update;delete
+// +kubebuilder:rbac:groups=krake.bedplate.dev,resources=ledgers,verbs=get;list;watch;create;update
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups="",resources=namespaces,resourceNames=kube-system,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
