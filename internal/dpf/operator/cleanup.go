@@ -34,11 +34,15 @@ func (w *round) cleanUp(ctx context.Context) (kind string, left []string, _ erro
 	if err != nil {
 		return kind, nil, err
 	}
+	may, err := dpuservice.MayHaveCopies(ctx, w.Live, operatorv1.Namespace)
+	if err != nil {
+		return kind, nil, err
+	}
 	for _, cluster := range slices.Concat(w.clusters, w.notAllowed) {
 		why, err := "", cluster.Err
 		if cluster.Client != nil {
 			why, err = unclean(ctx, cluster.Client)
-		} else if !deployed[cluster.Name] { // it has never answered
+		} else if !deployed[cluster.Name] && !may(cluster.Name) { // it has never answered
 			continue
 		}
 		if err != nil {
