@@ -157,7 +157,8 @@ func countFrames(t testing.TB, f *fabric.Fabric, node, on string, socketType int
 func openFrames(f *fabric.Fabric, node, on string, socketType int, wait time.Duration) (socket int, err error) {
 	every := binary.NativeEndian.Uint16([]byte{unix.ETH_P_ALL >> 8, unix.ETH_P_ALL & 0xff})
 	err = f.Do(node, func() error {
-		if socket, err = unix.Socket(unix.AF_PACKET, socketType, int(every)); err != nil {
+		// Without a protocol it hears nothing before it is bound: otherwise it would have frames of all interfaces by then.
+		if socket, err = unix.Socket(unix.AF_PACKET, socketType, 0); err != nil {
 			return err
 		}
 		link, err := net.InterfaceByName(on)
