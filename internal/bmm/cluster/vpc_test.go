@@ -133,10 +133,10 @@ func TestVPC_isComparedWithASpecThatChangedDuringItsCreate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := bmmtest.Start(t, everySite)
-			f.Fault(simulator.Fault{
+			f := bmmtest.StartPaced(t, bmmtest.Poll, 8*time.Second, everySite)
+			f.Fault(simulator.Fault{ // it is made after the change, and before it is settled that it won't be
 				Operation: "createVpc", Kind: simulator.FaultCommitLate,
-				Hold: metav1.Duration{Duration: 100 * time.Second}, Delay: metav1.Duration{Duration: 200 * time.Second},
+				Hold: metav1.Duration{Duration: 100 * time.Second}, Delay: metav1.Duration{Duration: 4000 * time.Second},
 			})
 			object := f.CreateCluster("demo", labelled)
 			f.Eventually(func() int { return f.Called("createVpc") }).Should(Equal(1))
