@@ -10,8 +10,10 @@ import (
 )
 
 const (
-	stopGrace  = 5 * time.Second
-	maxCrashes = 32 // more than there are children
+	stopGrace = 5 * time.Second
+	// restartPause keeps a child that ends at once from being started all the time.
+	restartPause = time.Second
+	maxCrashes   = 32 // more than there are children
 )
 
 // child is a process with a name, which can be started again.
@@ -28,27 +30,66 @@ type children struct {
 
 	mu       sync.Mutex
 	byName   map[string]*child
-	expected map[int]bool // PIDs that were stopped here
+	kept     map[string]bool // names of those that are started again when they end
+	expected map[int]bool    // PIDs that were stopped here
 	stopping bool
 }
 
 func newChildren() *children {
 	return &children{
-		crashes: make(chan error, maxCrashes), byName: map[string]*child{}, expected: map[int]bool{},
+		crashes: make(chan error, maxCrashes), byName: map[string]*child{}, kept: map[string]bool{}, expected: map[int]bool{},
 	}
 }
 
-// watch reports the end of a process, unless it was stopped here.
+// keep a child of a name running, as a kubelet does: a manager ends when it couldn't renew its lease in time.
+func (c *children) keep(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept[name] = true
+}
+
+// watch reports the end of a process, unless it was stopped here, and starts it again if it is kept.
 func (c *children) watch(p *process.Process) {
 	c.watchers.Go(func() {
 		<-p.Done()
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.stopping || c.expected[p.PID()] {
-			return
+		switch kept, unexpected := c.ended(p); {
+		case !unexpected:
+		case kept == nil:
+			c.report(p.ExitError())
+		default:
+			c.report(&process.Restarted{End: p.ExitError()})
+			time.Sleep(restartPause)
+			c.revive(kept, p)
 		}
-		c.report(p.ExitError())
 	})
+}
+
+// ended reports whether the end of a process wasn't asked for, and the child that is to be started again, if there is one.
+func (c *children) ended(p *process.Process) (kept *child, unexpected bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name := range c.kept {
+		if one := c.byName[name]; one != nil && one.process == p {
+			kept = one
+		}
+	}
+	return kept, !c.stopping && !c.expected[p.PID()]
+}
+
+// revive a child, unless it was stopped or started here meanwhile.
+func (c *children) revive(kept *child, ended *process.Process) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopping || c.expected[ended.PID()] || c.byName[kept.command.Name] != kept {
+		return
+	}
+	p, err := process.Start(kept.command)
+	if err != nil {
+		c.report(err)
+		return
+	}
+	kept.process = p
+	c.watch(p)
 }
 
 // report a crash.

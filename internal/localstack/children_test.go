@@ -53,6 +53,29 @@ func TestChildren_startsAKilledChildAgain(t *testing.T) {
 	g.Expect(c.crashes).NotTo(Receive())
 }
 
+// As a kubelet does: a manager that has lost its lease ends, and is needed.
+func TestChildren_startsWhatIsKeptAgain(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+
+	c := newChildren()
+	c.keep("sleeper")
+	begun := filepath.Join(t.TempDir(), "begun")
+	first := sleeper(t, c, "[ -e "+begun+" ] && exec sleep 300; touch "+begun+"; exit 3").process
+	g.Eventually(c.crashes).WithTimeout(10 * time.Second).Should(Receive(MatchError(ContainSubstring("started again: sleeper ended (exit status 3)"))))
+	again := func() *process.Process {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.byName["sleeper"].process
+	}
+	g.Eventually(again).WithTimeout(10 * time.Second).ShouldNot(Equal(first))
+	second := again()
+	c.stop()
+	c.wait()
+	g.Expect(second.Done()).To(BeClosed())
+	g.Expect(c.crashes).NotTo(Receive(), "the second end was asked for")
+}
+
 func TestChildren_startsNothingWhenStopped(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -47,6 +47,7 @@ func (s *Stack) runManager(ctx context.Context, m manager, kubeconfig string, we
 	if m.plain {
 		engine = nil
 	}
+	s.children.keep(m.name())
 	return s.start(ctx, process.Command{
 		Name: m.name(), Path: s.cfg.Tools.Path(m.tool),
 		Args: slices.Concat(webhooks, m.flags, engine, []string{
