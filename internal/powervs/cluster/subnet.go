@@ -101,10 +101,24 @@ func (r *resources) wantSubnet(name string, spec infrav1.Subnet) {
 			return map[string]string{zoneParam: zones[rand.IntN(len(zones))]}, nil //nolint:gosec // any will do
 		},
 	}
+	want.Update = func(s *ibm.Subnet) graph.Update { return fixedSubnet(s, spec) }
 	if spec.ID != "" {
 		want.Claim = graph.UseChecked(spec.ID, func(ctx context.Context) (string, error) { return spec.ID, r.checkSubnet(ctx, spec.ID) })
 	}
 	r.subnets.add(name, graph.Add(r.graph, r.kinds.Subnet, want))
+}
+
+// fixedSubnet says what of a subnet only a create can set, and is another in the spec: that may have changed before the status showed the
+// subnet, and admission refuses it only from then on.
+func fixedSubnet(s *ibm.Subnet, spec infrav1.Subnet) (u graph.Update) {
+	for _, field := range [][3]string{{"zone", s.Zone.Name, spec.Zone}, {"cidr", s.CIDR, spec.Ipv4CidrBlock}} {
+		if is, wanted := field[1], field[2]; wanted != "" && is != wanted {
+			u.Changes = append(u.Changes, graph.Change{Field: field[0], From: is, To: wanted})
+			u.Refused = fault.Invalidf("subnet %s can't be changed (%s): put back what it was in spec.vpcSubnets, or replace it by one with "+
+				"another name", s.Name, u.Changes[0])
+		}
+	}
+	return u
 }
 
 // checkSubnet fails if the subnet of the user's own is in another VPC.
