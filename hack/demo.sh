@@ -15,7 +15,7 @@ trap down EXIT
 echo
 "$bin/bedplate" describe cluster demo --kubeconfig "$lab/kubeconfig"
 echo
-"$bin/kubectl" --kubeconfig "$lab/kubeconfig" get clusters,machines
+"$bin/kubectl" --kubeconfig "$lab/kubeconfig" get clusters.cluster.x-k8s.io,machines.cluster.x-k8s.io
 echo
 nodes() { "$bin/kubectl" --kubeconfig "$lab/demo.kubeconfig" "$@"; }
 show_nodes() {
