@@ -6,7 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// Releases and clouds describe machines differently. Nobody reads it here: what counts is that the template is accepted.
+// Releases and clouds describe machines differently. Nothing reads it: what counts is that the template is accepted.
 func TestDryRun_acceptsWhateverIsEstimated(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
 		c := b.connect(answering(200, `{"cloud": {"compute": [{"cpuCores": "2", "memoryInMegabytes": "4 GB"}]}}`, always))
