@@ -78,15 +78,21 @@ func copyRepository(t *testing.T, g *WithT) (dir string) {
 	files, err := list.Output()
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, file := range strings.Split(strings.TrimSuffix(string(files), "\x00"), "\x00") {
-		content, err := os.ReadFile(filepath.Join(root, file))
+		info, err := os.Lstat(filepath.Join(root, file))
 		if os.IsNotExist(err) { // deleted, and not committed yet
 			continue
 		}
 		g.Expect(err).NotTo(HaveOccurred())
-		mode, err := os.Stat(filepath.Join(root, file))
-		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(os.MkdirAll(filepath.Join(dir, filepath.Dir(file)), 0o755)).To(Succeed())
-		g.Expect(os.WriteFile(filepath.Join(dir, file), content, mode.Mode())).To(Succeed())
+		if info.Mode()&os.ModeSymlink != 0 { // charts share files
+			target, err := os.Readlink(filepath.Join(root, file))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(os.Symlink(target, filepath.Join(dir, file))).To(Succeed())
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(root, file))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(os.WriteFile(filepath.Join(dir, file), content, info.Mode())).To(Succeed())
 		g.Expect(os.Chtimes(filepath.Join(dir, file), time.Time{}, time.Unix(0, 0))).To(Succeed(), "older than the tools, for make")
 	}
 	bin := filepath.Join(dir, "bin")
