@@ -80,7 +80,7 @@ func TestLab_showsADPFNodeThatFails(t *testing.T) {
 	g.Expect(run(strings.ReplaceAll(quick, "~/.local/state/bedplate/lab", d.dir))).To(And(
 		ContainSubstring("DPFOperatorConfig/dpfoperatorconfig"), ContainSubstring("Node/ocp-worker-3")))
 	run(commands[1])
-	g.Expect(d.changed()).To(BeEmpty())
+	g.Eventually(d.changed).Should(BeEmpty(), "the record of copied pull secrets is deleted just after its owner")
 	run(commands[2])
 	g.Eventually(func() string { return run(commands[3]) }).Should(And(
 		ContainSubstring("ocp-worker-1 Ready"), ContainSubstring("ocp-worker-2 Failed"), ContainSubstring("ocp-worker-3 Pending")))
