@@ -3,6 +3,9 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -98,15 +101,50 @@ func (r *resources) wantBalancer(name string, spec infrav1.VPCLoadBalancerSpec) 
 			}, nil
 		},
 	}
-	switch {
-	case spec.ID != "":
+	entry := fingerprint(spec)
+	want.Choose = func(_ context.Context, existing *ibm.LoadBalancer) (map[string]string, error) {
+		if existing != nil { // by what it was made isn't known
+			return map[string]string{entryParam: ""}, nil
+		}
+		return map[string]string{entryParam: entry}, nil
+	}
+	want.Update = func(b *ibm.LoadBalancer) graph.Update {
+		if made := r.graph.Param(want.Key, entryParam); made != "" && made != entry {
+			return changedEntry(b)
+		}
+		if len(spec.Subnets) > 0 {
+			return graph.Update{}
+		}
+		return r.moveBalancer(b) // they are those of the cluster, which change
+	}
+	if spec.ID != "" {
 		want.Claim = graph.UseChecked(spec.ID, func(ctx context.Context) (string, error) { return spec.ID, r.checkBalancer(ctx, spec.ID) })
-	case len(spec.Subnets) == 0: // they are those of the cluster, which change
-		want.Update = r.moveBalancer
+		want.Choose, want.Update = nil, nil
 	}
 	handle := graph.Add(r.graph, r.kinds.Balancer, want)
 	if r.balancers.add(name, handle); public {
 		r.public = handle
+	}
+}
+
+// entryParam is the fingerprint of the entry of the spec that a load balancer was made by.
+const entryParam = "entry"
+
+// fingerprint of an entry, but for its name, which may be that of its place.
+func fingerprint(spec infrav1.VPCLoadBalancerSpec) string {
+	spec.Name = ""
+	text, _ := json.Marshal(spec) // it came as JSON
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// changedEntry is the update of a load balancer that was made by another entry: the spec may have changed before the status showed it, and
+// admission refuses a change only from then on.
+func changedEntry(b *ibm.LoadBalancer) graph.Update {
+	return graph.Update{
+		Changes: []graph.Change{{Field: "entry", From: "as it was made", To: "as in the spec"}},
+		Refused: fault.Invalidf("load balancer %s was made by an entry of spec.loadBalancers that was changed meanwhile, and it can't be "+
+			"changed: put back what it was, or replace it by one with another name", b.Name),
 	}
 }
 
