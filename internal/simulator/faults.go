@@ -140,7 +140,7 @@ func (s *Service) Inject(ctx context.Context, operation string, work func(contex
 		panic(http.ErrAbortHandler)
 	default:
 		return s.hang(waiting, cleared, fault, func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(waiting), s.Real(lateWork))
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(waiting), max(s.Real(lateWork), busy))
 			defer cancel()
 			ctx, end := s.untilClosed(ctx)
 			defer end()
@@ -150,8 +150,9 @@ func (s *Service) Inject(ctx context.Context, operation string, work func(contex
 	}
 }
 
-// lateWork bounds, in simulated time, how long work for a client that has gone may wait for connections.
-const lateWork = 2 * time.Minute
+// lateWork bounds, in simulated time, how long work for a client that has gone may wait for connections. It has the real time that a busy
+// computer may need at least: its end is one more client that leaves.
+const lateWork, busy = 2 * time.Minute, 10 * time.Second
 
 // untilClosed ends work when the service closes.
 func (s *Service) untilClosed(ctx context.Context) (context.Context, func()) {

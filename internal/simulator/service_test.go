@@ -174,3 +174,26 @@ func TestLocks(t *testing.T) {
 	l.Release("a")
 	g.Expect(l.Try("a")).To(BeTrue())
 }
+
+// However fast the clock is, work for a client that has gone isn't cut off by a busy computer: another client would leave.
+func TestLateWork_hasTheTimeThatABusyComputerNeeds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		s := simulator.New(2000, slog.New(slog.DiscardHandler))
+		defer s.Close()
+		g.Expect(s.AddFault(simulator.Fault{
+			Operation: "make", Kind: simulator.FaultCommitLate,
+			Hold: metav1.Duration{Duration: time.Second}, Delay: metav1.Duration{Duration: time.Second},
+		})).To(Succeed())
+		ended := make(chan error, 1)
+		g.Expect(func() {
+			_ = s.Inject(t.Context(), "make", func(ctx context.Context) error {
+				time.Sleep(time.Second)
+				ended <- ctx.Err()
+				return nil
+			})
+		}).To(PanicWith(http.ErrAbortHandler))
+		g.Expect(<-ended).NotTo(HaveOccurred())
+	})
+}
