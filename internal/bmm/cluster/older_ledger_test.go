@@ -40,7 +40,8 @@ func TestOlderLedger_lacksAPeering(t *testing.T) {
 				return object.Status.VPCPeerings
 			}).Should(ConsistOf(infrav1.VPCPeeringStatus{PeerVPCID: peer, ID: made}))
 			engine := &graph.Engine{Store: &ledgers.Store{Client: f.Client, Live: f.Client}}
-			f.Expect(engine.AdoptInto(t.Context(), object, ledgers.Resource{Key: key, Kind: "VPC peering", ID: made, Own: true})).To(Succeed())
+			peering := ledgers.Resource{Key: key, Kind: "VPC peering", ID: made, Own: true}
+			f.Eventually(func() error { return engine.AdoptInto(t.Context(), object, peering) }).Should(Succeed(), "it conflicts with the controller")
 			if !deleted {
 				f.UntilReady(object)
 				f.Delete(object)
