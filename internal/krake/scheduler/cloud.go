@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -81,7 +83,8 @@ func (c *clouds) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	}
 	before := cloud.DeepCopyObject().(client.Object)
 	values, err := c.metrics.Of(ctx, cloud)
-	if err != nil {
+	asking := errors.Is(err, errAsking)
+	if err != nil && !asking {
 		return ctrl.Result{}, err
 	}
 	var clusters krakev1.ClusterList
@@ -94,6 +97,9 @@ func (c *clouds) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 		if to := clusters.Items[i].Status.ScheduledTo; to != nil && *to == cloud.Reference() {
 			status.Clusters++
 		}
+	}
+	if asking { // its Clusters are counted all the same: nothing is made for one that isn't
+		return ctrl.Result{RequeueAfter: wait.Jitter(askAgain, 0.1)}, patch.All(ctx, c.Client, before, cloud)
 	}
 	show(cloud, values)
 	return ctrl.Result{RequeueAfter: c.poll}, patch.All(ctx, c.Client, before, cloud)

@@ -33,7 +33,7 @@ type Decider struct {
 	Seed uint64
 }
 
-// Decide on the cloud of a Cluster that isn't bound. The error is one of Kubernetes' API.
+// Decide on the cloud of a Cluster that isn't bound. The error is one of Kubernetes' API, or errAsking.
 func (d *Decider) Decide(ctx context.Context, cluster *krakev1.Cluster) (Decision, error) {
 	if made, err := d.madeOn(ctx, cluster); err != nil || made != nil {
 		return d.stay(made), err
@@ -48,7 +48,7 @@ func (d *Decider) Decide(ctx context.Context, cluster *krakev1.Cluster) (Decisio
 	if err != nil {
 		return Decision{}, err
 	}
-	values, err := d.Metrics.ofAll(ctx, clouds)
+	values, err := d.Metrics.ofAll(ctx, cluster.Namespace, clouds)
 	if err != nil {
 		return Decision{}, err
 	}

@@ -26,8 +26,12 @@ import (
 )
 
 const (
-	// queryTimeout bounds each query, and dialTimeout each attempt to connect.
+	// queryTimeout bounds each query, as well as the wait for its turn, and dialTimeout each attempt to connect.
 	queryTimeout, dialTimeout = 5 * time.Second, 3 * time.Second
+	// maxQueries are so many that the metrics of one namespace have at the same time.
+	maxQueries = 256
+	// patience is how long a worker waits for servers, one in each namespace; after askAgain it looks whether they have answered.
+	patience, askAgain = 100 * time.Millisecond, time.Second
 	// keepFor is how long a value is used again, and a failure: clusters that are created together share the queries.
 	keepFor = 10 * time.Second
 	// maxAnswer bounds what a server may answer, and maxHeader its header, in bytes; maxFailure what is shown of a failure. All
@@ -41,11 +45,24 @@ type Metrics struct {
 	Reader client.Reader
 	egress egress.Policy
 	http   *http.Client
-	memo   *memo.Memo[query, float64]
+	memo   *memo.Memo[query, answer]
+	// patience with servers. 0: until they have answered, or are too late.
+	patience time.Duration
+	// queries and waiting are those of each namespace.
+	queries, waiting turns
 }
 
-// query of a Prometheus server.
-type query struct{ server, text string }
+// query of a Prometheus server, for a metric of a namespace.
+type query struct{ namespace, server, text string }
+
+// answer is a number, or why there is none.
+type answer struct {
+	number float64
+	err    error
+}
+
+// errAsking: servers have been asked, and there was no patience to wait for them. The values are known a little later.
+var errAsking = errors.New("the values of metrics aren't known yet")
 
 // NewMetrics returns Metrics that ask the servers which a policy allows.
 func NewMetrics(reader client.Reader, policy egress.Policy, clock clock.Clock) *Metrics {
@@ -54,7 +71,8 @@ func NewMetrics(reader client.Reader, policy egress.Policy, clock clock.Clock) *
 		MaxResponseHeaderBytes: maxHeader, MaxIdleConns: 32, IdleConnTimeout: time.Minute,
 	}
 	return &Metrics{
-		Reader: reader, egress: policy, memo: memo.New[query, float64](keepFor, keepFor, clock),
+		Reader: reader, egress: policy, memo: memo.New[query, answer](keepFor, keepFor, clock),
+		queries: turns{most: maxQueries}, waiting: turns{most: 1},
 		http: &http.Client{
 			Transport:     bounded{policy.Transport(transport, dialTimeout)},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -73,8 +91,29 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// Of a cloud: the values of all its metrics, which are asked for at the same time. The error is one of Kubernetes' API.
+// Of a cloud: the values of all its metrics, which are asked for at the same time. The error is one of Kubernetes' API, or errAsking.
 func (m *Metrics) Of(ctx context.Context, cloud krakev1.AnyCloud) (Values, error) {
+	ctx, done := m.patient(ctx, cloud.GetNamespace())
+	defer done()
+	return m.of(ctx, cloud)
+}
+
+// patient bounds how long a worker waits for servers. A namespace has only one that waits: its servers may all be silent.
+func (m *Metrics) patient(ctx context.Context, namespace string) (_ context.Context, done func()) {
+	if m.patience == 0 {
+		return ctx, func() {}
+	}
+	end, mayWait := m.waiting.try(namespace)
+	if !mayWait {
+		ctx, cancel := context.WithCancelCause(ctx)
+		cancel(errAsking)
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, m.patience, errAsking)
+	return ctx, func() { cancel(); end() }
+}
+
+func (m *Metrics) of(ctx context.Context, cloud krakev1.AnyCloud) (Values, error) {
 	metrics := cloud.Described().Use().Metrics
 	found, failed := make([]Value, len(metrics)), make([]error, len(metrics))
 	var asking sync.WaitGroup
@@ -96,14 +135,16 @@ func (m *Metrics) Of(ctx context.Context, cloud krakev1.AnyCloud) (Values, error
 // maxClouds are so many whose values are asked for at the same time.
 const maxClouds = 64
 
-// ofAll clouds, at the same time: their servers may be silent, and a worker waits for them.
-func (m *Metrics) ofAll(ctx context.Context, clouds []krakev1.AnyCloud) (map[krakev1.CloudReference]Values, error) {
+// ofAll clouds that a namespace has, at the same time: their servers may be silent.
+func (m *Metrics) ofAll(ctx context.Context, namespace string, clouds []krakev1.AnyCloud) (map[krakev1.CloudReference]Values, error) {
+	ctx, done := m.patient(ctx, namespace)
+	defer done()
 	found := make([]Values, len(clouds))
 	var asking errgroup.Group
 	asking.SetLimit(maxClouds)
 	for i, cloud := range clouds {
 		asking.Go(func() (err error) {
-			found[i], err = m.Of(ctx, cloud)
+			found[i], err = m.of(ctx, cloud)
 			return err
 		})
 	}
@@ -125,11 +166,11 @@ func (m *Metrics) value(ctx context.Context, name client.ObjectKey) (Value, erro
 	if err != nil {
 		return without(err, krakev1.ReasonUnknownMetricsProvider, kind+" "+metric.Provider.Name)
 	}
-	number, reason := m.ask(ctx, provider, metric.Provider)
+	number, reason, err := m.ask(ctx, name.Namespace, provider, metric.Provider)
 	if reason == nil {
 		reason = judge(metric, number)
 	}
-	return Value{Number: number, Reason: reason}, nil
+	return Value{Number: number, Reason: reason}, err
 }
 
 func (m *Metrics) metric(ctx context.Context, name client.ObjectKey) (krakev1.MetricSpec, string, error) {
@@ -170,28 +211,36 @@ func reason(code krakev1.ReasonCode, format string, args ...any) *krakev1.Reason
 	return &krakev1.Reason{Code: code, Message: text}
 }
 
-// ask a provider for a value.
-func (m *Metrics) ask(ctx context.Context, provider krakev1.MetricsProviderSpec, source krakev1.MetricSource) (float64, *krakev1.Reason) {
+// ask a provider for a value. The error is that this caller doesn't wait for it any longer.
+func (m *Metrics) ask(
+	ctx context.Context, namespace string, provider krakev1.MetricsProviderSpec, source krakev1.MetricSource,
+) (float64, *krakev1.Reason, error) {
 	if provider.Static != nil {
 		number, there := provider.Static.Metrics[source.Metric]
 		if !there {
-			return 0, reason(krakev1.ReasonInvalidMetric, "provider %s has no metric %q", source.Name, source.Metric)
+			return 0, reason(krakev1.ReasonInvalidMetric, "provider %s has no metric %q", source.Name, source.Metric), nil
 		}
-		return number, nil
+		return number, nil, nil
 	}
 	if provider.Prometheus == nil {
-		return 0, reason(krakev1.ReasonUnknownMetricsProvider, "provider %s is of no known type", source.Name)
+		return 0, reason(krakev1.ReasonUnknownMetricsProvider, "provider %s is of no known type", source.Name), nil
 	}
-	q := query{provider.Prometheus.URL, source.Metric}
-	number, err := m.memo.Get(ctx, q, func(ctx context.Context) (float64, error) { return m.query(ctx, q) })
+	q := query{namespace, provider.Prometheus.URL, source.Metric}
+	said, err := m.memo.Get(ctx, q, func(ctx context.Context) (answer, error) {
+		number, err := m.query(ctx, q)
+		return answer{number, err}, nil
+	})
 	if err != nil {
+		return 0, nil, context.Cause(ctx)
+	}
+	if said.err != nil {
 		code := krakev1.ReasonUnreachableMetricsProvider
-		if _, ambiguous := errors.AsType[*ambiguousError](err); ambiguous {
+		if _, ambiguous := errors.AsType[*ambiguousError](said.err); ambiguous {
 			code = krakev1.ReasonInvalidMetric
 		}
-		return 0, reason(code, "provider %s: %s", source.Name, short(err))
+		return 0, reason(code, "provider %s: %s", source.Name, short(said.err)), nil
 	}
-	return number, nil
+	return said.number, nil, nil
 }
 
 // ambiguousError is an answer that isn't one number.
@@ -211,22 +260,34 @@ func (m *Metrics) query(ctx context.Context, q query) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	waiting, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	answer, _, err := prometheus.NewAPI(server).Query(ctx, q.text, time.Time{}) // as of the server's now
+	end, err := m.queries.take(waiting, q.namespace)
+	if err != nil {
+		return 0, errors.New("too many other servers of this namespace haven't answered in time")
+	}
+	defer end()
+	ctx, cancel = context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	found, _, err := prometheus.NewAPI(server).Query(ctx, q.text, time.Time{}) // as of the server's now
 	if err != nil {
 		return 0, err
 	}
-	switch answer := answer.(type) {
+	return numberOf(q.text, found)
+}
+
+// numberOf an answer to a query.
+func numberOf(text string, found model.Value) (float64, error) {
+	switch found := found.(type) {
 	case *model.Scalar:
-		return float64(answer.Value), nil
+		return float64(found.Value), nil
 	case model.Vector:
-		if len(answer) == 1 {
-			return float64(answer[0].Value), nil
+		if len(found) == 1 {
+			return float64(found[0].Value), nil
 		}
-		return 0, &ambiguousError{fmt.Sprintf("the query %q has %d values: write one that has exactly one", q.text, len(answer))}
+		return 0, &ambiguousError{fmt.Sprintf("the query %q has %d values: write one that has exactly one", text, len(found))}
 	default:
-		return 0, &ambiguousError{fmt.Sprintf("the query %q has a %s: write one that has exactly one value", q.text, answer.Type())}
+		return 0, &ambiguousError{fmt.Sprintf("the query %q has a %s: write one that has exactly one value", text, found.Type())}
 	}
 }
 

@@ -3,11 +3,13 @@ package scheduler
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -67,6 +69,9 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	before := cluster.DeepCopy()
 	o, err := decider.Decide(ctx, cluster)
+	if errors.Is(err, errAsking) {
+		return ctrl.Result{RequeueAfter: wait.Jitter(askAgain, 0.1)}, nil
+	}
 	if err != nil {
 		return ctrl.Result{}, err
 	}

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
+	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/krake/scheduler"
 	"github.com/bedplate/bedplate/internal/queue"
 	"github.com/bedplate/bedplate/internal/testenv"
@@ -35,7 +36,7 @@ const (
 	poll = time.Hour
 )
 
-// fixture is a namespace with the scheduler. Clouds carry the namespace as a label "of", because GlobalClouds are those of all tests.
+// fixture is a namespace with the scheduler, which may watch more of them. Clouds carry the namespace as a label "of", because GlobalClouds are those of all tests.
 type fixture struct {
 	*WithT
 	t         *testing.T
@@ -43,19 +44,23 @@ type fixture struct {
 	namespace string
 }
 
-func start(t *testing.T, poll time.Duration) *fixture {
+func start(t *testing.T, poll time.Duration, also ...string) *fixture {
 	t.Helper()
 	f := &fixture{NewWithT(t), t, testenv.Client(t), testenv.Namespace(t)}
 	f.SetDefaultEventuallyTimeout(patience)
 	f.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	watched := map[string]cache.Config{f.namespace: {}}
+	for _, namespace := range also {
+		watched[namespace] = cache.Config{}
+	}
 	mgr, err := ctrl.NewManager(testenv.Config(t), ctrl.Options{
 		Scheme: testenv.Scheme(t), Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{f.namespace: {}}},
+		Cache:      cache.Options{DefaultNamespaces: watched},
 		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)}, // each test has a manager
 	})
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(scheduler.Setup(mgr, scheduler.Config{
-		Poll: poll, Clock: clock.RealClock{},
+		Egress: egress.Policy{Loopback: true}, Poll: poll, Clock: clock.RealClock{},
 		Options: controller.Options{MaxConcurrentReconciles: 2, NewQueue: queue.New[reconcile.Request]},
 	})).To(Succeed())
 	testenv.Run(t, mgr)

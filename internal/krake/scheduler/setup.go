@@ -48,6 +48,7 @@ type Config struct {
 // Setup registers the controllers of the scheduler.
 func Setup(mgr ctrl.Manager, config Config) error {
 	metrics := NewMetrics(mgr.GetClient(), config.Egress, config.Clock)
+	metrics.patience = patience
 	scheduler := &reconciler{
 		Client: mgr.GetClient(), events: mgr.GetEventRecorder("bedplate-krake"), metrics: metrics, Config: config,
 	}
