@@ -96,7 +96,7 @@ func (r *Reconciler) stop(ctx context.Context, object *krakev1.Cluster) (bool, c
 
 // place where the infrastructure is or, before there is one, is to be.
 func (r *Reconciler) place(ctx context.Context, object *krakev1.Cluster) (*Place, error) {
-	cloud, err := MadeOn(ctx, r.Client, object)
+	cloud, err := madeOn(ctx, r.Client, r.Scheme(), object)
 	if err != nil {
 		return nil, err
 	}
@@ -107,19 +107,6 @@ func (r *Reconciler) place(ctx context.Context, object *krakev1.Cluster) (*Place
 		return nil, fault.Invalidf("the Cluster isn't bound to a cloud")
 	}
 	return r.places().Of(ctx, object.Namespace, *cloud)
-}
-
-// MadeOn is the cloud that something was made on for a Cluster, as its ledger says; nil if nothing was. A status may be lost: a restored
-// Cluster has none.
-func MadeOn(ctx context.Context, c client.Client, object *krakev1.Cluster) (*krakev1.CloudReference, error) {
-	ledger, err := ledgers.Of(ctx, c, c.Scheme(), object)
-	if err != nil {
-		return nil, err
-	}
-	if cloud, known := CloudOf(ledger); known {
-		return &cloud, nil
-	}
-	return nil, nil
 }
 
 func (r *Reconciler) places() Places { return Places{r.Client, r.GlobalNamespace} }

@@ -43,7 +43,7 @@ func open(a plan.Access) func(client.Object) plan.Infrastructure {
 	}}
 	clouds := &scheduler.Decider{Reader: a.Client, Metrics: scheduler.NewMetrics(a.Client, a.Policy, clock.RealClock{})}
 	clouds.MadeOn = func(ctx context.Context, c *krakev1.Cluster) (*krakev1.CloudReference, error) {
-		return cluster.MadeOn(ctx, a.Client, c)
+		return cluster.MadeOn(ctx, a.Client, a.Client, c)
 	}
 	if a.GlobalNamespace == "" {
 		clouds.NoGlobal = cluster.NoGlobal

@@ -93,7 +93,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, config C
 		})
 	}
 	madeOn := func(ctx context.Context, c *krakev1.Cluster) (*krakev1.CloudReference, error) {
-		return cluster.MadeOn(ctx, mgr.GetClient(), c)
+		return cluster.MadeOn(ctx, mgr.GetClient(), engine.Live, c)
 	}
 	noGlobal := ""
 	if config.GlobalNamespace == "" {

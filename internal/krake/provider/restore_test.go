@@ -68,3 +68,34 @@ func TestRestore_withoutAStatusTheClusterStaysOnItsCloud(t *testing.T) {
 		})
 	}
 }
+
+// A Cluster was abandoned, as its cloud is gone. The next one of its name isn't bound to that cloud, for good, by what is left of it.
+func TestRestore_aNewClusterIsNotBoundByTheLedgerOfAnEarlierOne(t *testing.T) {
+	t.Parallel()
+	f := kraketest.Start(t)
+	cloud := f.CreateCloud()
+	earlier := f.CreateCluster("demo")
+	f.UntilState(earlier, krakev1.StateConnecting)
+	kraketest.Change(f, earlier, func(c *krakev1.Cluster) {
+		c.Annotations = map[string]string{krakev1.AbandonAnnotation: "true"}
+	})
+	ledger := f.Ledger(earlier)
+	f.Delete(earlier)
+	f.UntilGone(earlier)
+	f.Delete(f.Secret("demo-kubeconfig", nil)) // as the garbage collector does
+	another := &krakev1.Cloud{ObjectMeta: meta(f, "another"), Spec: *cloud.Spec.DeepCopy()}
+	another.Labels = map[string]string{"tier": "1"}
+	f.Create(another)
+
+	c := f.CreateCluster("demo", func(c *krakev1.Cluster) {
+		c.Spec.Constraints = &krakev1.Constraints{Cloud: &krakev1.CloudConstraints{Labels: []string{"tier is 1"}}}
+	})
+	f.UntilReason(c, krakev1.ScheduledCondition, "Invalid", "ledger "+ledger.Name+" is that of an earlier Cluster of this name")
+	f.Expect(c.Status.ScheduledTo).To(BeNil())
+	f.Expect(c.Status.Reason).To(HaveValue(HaveField("Code", krakev1.ReasonInvalidResource)))
+
+	f.Delete(ledger) // as `bedplate orphans` does when all of it is gone
+	kraketest.Change(f, ledger, func(l *ledgerv1.Ledger) { l.Finalizers = nil })
+	f.UntilState(c, krakev1.StateConnecting)
+	f.Expect(c.Status.RunningOn).To(HaveValue(Equal(another.Reference())))
+}

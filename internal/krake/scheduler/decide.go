@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
+	"github.com/bedplate/bedplate/internal/fault"
 )
 
 // Decision on which cloud a Cluster is made.
@@ -35,8 +36,14 @@ type Decider struct {
 
 // Decide on the cloud of a Cluster that isn't bound. The error is one of Kubernetes' API, or errAsking.
 func (d *Decider) Decide(ctx context.Context, cluster *krakev1.Cluster) (Decision, error) {
-	if made, err := d.madeOn(ctx, cluster); err != nil || made != nil {
-		return d.stay(made), err
+	made, err := d.madeOn(ctx, cluster)
+	switch {
+	case made != nil && (err == nil || cluster.Spec.Kubeconfig != nil): // one with a kubeconfig has been made before
+		return d.stay(made), nil
+	case fault.ClassOf(err) == fault.Invalid:
+		return invalid(err.Error()), nil
+	case err != nil:
+		return Decision{}, err
 	}
 	switch binding, err := oldest(ctx, d, cluster.Namespace, cluster.Name); {
 	case err != nil:
@@ -54,8 +61,7 @@ func (d *Decider) Decide(ctx context.Context, cluster *krakev1.Cluster) (Decisio
 	}
 	choice, err := Choose(cluster, clouds, values, d.Seed)
 	if err != nil {
-		text := err.Error() + ". Correct it"
-		return Decision{Reason: ReasonInvalid, code: krakev1.ReasonInvalidResource, Message: text, note: text}, nil //nolint:nilerr // it is shown
+		return invalid(err.Error() + ". Correct it"), nil //nolint:nilerr // it is shown
 	}
 	o := Decision{Cloud: choice.Cloud, Reason: ReasonBound, Message: choice.String(maxMessage), note: choice.String(maxNote)}
 	if choice.Cloud == nil {
@@ -77,11 +83,20 @@ func (d *Decider) madeOn(ctx context.Context, cluster *krakev1.Cluster) (*krakev
 	return d.MadeOn(ctx, cluster)
 }
 
+// Lost reports whether a Cluster that isn't bound was made, so that its status is lost. With a kubeconfig it isn't registered then.
+func (d *Decider) Lost(ctx context.Context, c *krakev1.Cluster) (bool, error) {
+	if c.Status.ScheduledTo != nil || c.Spec.Kubeconfig != nil && c.Spec.Kubeconfig.SecretRef.Name != c.Name+"-kubeconfig" {
+		return false, nil
+	}
+	made, err := d.madeOn(ctx, c)
+	if made != nil {
+		return true, nil //nolint:nilerr // whose it is decides Decide
+	}
+	return false, err
+}
+
 // stay where a Cluster that has lost its status was made, whatever matches best now.
 func (d *Decider) stay(made *krakev1.CloudReference) Decision {
-	if made == nil {
-		return Decision{}
-	}
 	text := fmt.Sprintf("%s: the Cluster was made there, as its ledger says", made)
 	return Decision{Cloud: made, Reason: ReasonBound, Message: text, note: text}
 }
@@ -110,6 +125,10 @@ func (d *Decider) follow(ctx context.Context, binding *krakev1.CloudBinding) (De
 
 func notFound(text string) Decision {
 	return Decision{Reason: ReasonNotFound, code: krakev1.ReasonNotFound, Message: text, note: text}
+}
+
+func invalid(text string) Decision {
+	return Decision{Reason: ReasonInvalid, code: krakev1.ReasonInvalidResource, Message: text, note: text}
 }
 
 // clouds that Clusters of a namespace may be made on.

@@ -26,7 +26,7 @@ const (
 	ReasonNoSuitableCloud = "NoSuitableCloud"
 	// ReasonNotFound: a CloudBinding names a cloud that doesn't exist.
 	ReasonNotFound = "NotFound"
-	// ReasonInvalid: a constraint can't be read.
+	// ReasonInvalid: a constraint can't be read, or what an earlier Cluster of the name has left is in the way.
 	ReasonInvalid = "Invalid"
 )
 
@@ -49,12 +49,10 @@ func waits(c *krakev1.Cluster) bool {
 
 // lost says of a Cluster with a kubeconfig that this is the one that was made with it, and that its status is lost: it isn't registered.
 func (r *reconciler) lost(ctx context.Context, decider *Decider, c *krakev1.Cluster) (bool, error) {
-	if c.Status.ScheduledTo != nil || c.Spec.Kubeconfig == nil || c.Spec.Kubeconfig.SecretRef.Name != c.Name+"-kubeconfig" ||
-		c.Spec.Paused || !c.DeletionTimestamp.IsZero() {
+	if c.Spec.Kubeconfig == nil || c.Spec.Paused || !c.DeletionTimestamp.IsZero() {
 		return false, nil
 	}
-	made, err := decider.madeOn(ctx, c)
-	return made != nil, err
+	return decider.Lost(ctx, c)
 }
 
 // Reconcile binds a Cluster, or says why it can't be bound, and looks again.
