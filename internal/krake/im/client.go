@@ -36,10 +36,11 @@ type Client struct {
 
 // New validates the configuration and returns a client. It makes no call. Its errors don't contain a secret.
 func New(config Config) (*Client, error) {
-	c := &Client{hidden: newRedactor(config.all()), user: userOf(config.Login), secret: config.Secret, account: config.account()}
-	frame, err := config.frame(c.hidden)
-	if err == nil {
-		c.api, err = httpclient.New(frame)
+	c := &Client{user: userOf(config.Login), secret: config.Secret, account: config.account()}
+	header, err := config.header()
+	if err == nil { // it is bounded, and so are the forms of what is in it
+		c.hidden = newRedactor(config.all())
+		c.api, err = httpclient.New(config.frame(header, c.hidden))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("configure client of IM: %w", err)

@@ -56,28 +56,29 @@ func (c Config) all() []Credential { return append([]Credential{c.Login}, c.Clou
 // endpointKey names the URL in errors.
 const endpointKey = "im.url of the provider"
 
-// frame is the configuration for what the client has in common with others.
-func (c Config) frame(hidden redactor) (httpclient.Config, error) {
+// header is what a client logs in with: IM's, then the clouds'.
+func (c Config) header() (string, error) {
 	if c.Login[FieldType] != TypeIM {
-		return httpclient.Config{}, errors.New("the login isn't one of IM")
+		return "", errors.New("the login isn't one of IM")
 	}
 	for _, cloud := range c.Clouds {
 		if cloud[FieldType] == TypeIM { // it would be another user of IM
-			return httpclient.Config{}, fmt.Errorf("a cloud can't have the type %s", TypeIM)
+			return "", fmt.Errorf("a cloud can't have the type %s", TypeIM)
 		}
 	}
-	text, err := header(c.all())
-	if err != nil {
-		return httpclient.Config{}, err
-	}
+	return header(c.all())
+}
+
+// frame is the configuration for what the client has in common with others.
+func (c Config) frame(header string, hidden redactor) httpclient.Config {
 	frame := httpclient.Config{
 		System: "im", Name: "IM", Endpoint: c.URL, EndpointKey: endpointKey, Secret: c.Secret, CABundle: c.CABundle,
-		Login: httpclient.Static("login", text, hidden.forms...), Classify: hidden.classify(false), Limits: c.Limits,
+		Login: httpclient.Static("login", header, hidden.forms...), Classify: hidden.classify(false), Limits: c.Limits,
 	}
 	frame.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	frame.QPS = cmp.Or(c.QPS, DefaultQPS)
 	frame.Burst = cmp.Or(c.Burst, DefaultBurst)
-	return frame, nil
+	return frame
 }
 
 // account changes with the login. The clouds are no part of it: infrastructures belong to users of IM.

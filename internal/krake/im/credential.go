@@ -73,6 +73,9 @@ func (c Credential) validate() error {
 // by that file of the server's. A release that doesn't know JSON reads a header as such a line: this one has none of these characters, so
 // nothing is read from it, and the answer is 401. As a header it also has no control characters and nothing but ASCII.
 func header(credentials []Credential) (string, error) {
+	if lengthOf(credentials) > maxHeader {
+		return "", errTooLong
+	}
 	known := map[string]bool{}
 	all := make([]string, 0, len(credentials))
 	for _, c := range credentials {
@@ -91,9 +94,21 @@ func header(credentials []Credential) (string, error) {
 	}
 	text := "[" + strings.Join(all, ",") + "]"
 	if len(text) > maxHeader {
-		return "", fmt.Errorf("the credentials have more than %d KiB, which IM doesn't accept", maxHeader>>10)
+		return "", errTooLong
 	}
 	return text, nil
+}
+
+var errTooLong = fmt.Errorf("the credentials have more than %d KiB, which IM doesn't accept", maxHeader>>10)
+
+// lengthOf credentials, which is that of a header at least: a Secret has up to 1 MiB.
+func lengthOf(credentials []Credential) (length int) {
+	for _, c := range credentials {
+		for field, value := range c {
+			length += len(field) + len(value)
+		}
+	}
+	return length
 }
 
 // quote a text as JSON.

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/krake/im"
+	"github.com/bedplate/bedplate/internal/localstack/process/processtest"
 )
 
 func TestConnect_readsTheSecretOfAProvider(t *testing.T) {
@@ -63,6 +65,20 @@ func TestConnect_checksURLAndClouds(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("two credentials have the id im")))
 	_, err = im.New(im.Config{URL: endpoint, Login: dummy()})
 	g.Expect(err).To(MatchError(ContainSubstring("the login isn't one of IM")))
+}
+
+// All Clusters wait for the one whose client is being made, again each time, since it can't be.
+func TestConnect_refusesTooManyCredentialsAtOnce(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	cloud := dummy()
+	for i := range 60 {
+		cloud[fmt.Sprintf("field%d", i)] = strings.Repeat("a-b\n-", 2700)
+	}
+	var err error
+	took := processtest.CPUTime(func() { _, err = im.Connect(endpoint, []im.Credential{cloud}, nil)(loginSecret()) })
+	g.Expect(err).To(MatchError(ContainSubstring("the credentials have more than 48 KiB")))
+	g.Expect(took).To(BeNumerically("<", 50*time.Millisecond))
 }
 
 // token of OpenID Connect, without a valid signature.
