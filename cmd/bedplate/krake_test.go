@@ -190,6 +190,26 @@ func TestPlan_ofAKrakeClusterForWhichNothingIsMade(t *testing.T) {
 	e.onlyRead()
 }
 
+// A Cluster was restored without its status, and the scheduler hasn't seen it yet: it isn't only observed.
+func TestPlan_ofAKrakeClusterThatWasRestored(t *testing.T) {
+	t.Parallel()
+	e := startKrake(t, kraketest.StartIM)
+	e.createCloud()
+	stop := e.RunControllers()
+	object := e.CreateCluster("demo")
+	e.UntilState(object, krakev1.StateConnecting)
+	stop()
+	e.loseCluster(object)
+	e.Delete(e.Secret("demo-kubeconfig", nil)) // as the garbage collector does
+	e.Create(e.NewCluster("demo", func(c *krakev1.Cluster) {
+		c.Spec, c.Annotations = object.Spec, map[string]string{ledgerv1.TakeOverAnnotation: "true"}
+	}))
+	out := e.succeeds(clusterFile(kraketest.Template, "kubeconfig: {secretRef: {name: demo-kubeconfig}}"), "plan", "-f", "-")
+	e.Expect(out).To(And(MatchRegexp(`> Cloud +cloud`), ContainSubstring("as its ledger says"), ContainSubstring("= infrastructure"),
+		Not(ContainSubstring("only observed"))))
+	e.onlyRead()
+}
+
 // loseCluster takes a Cluster's finalizer off, so that its ledger is all that is left.
 func (e *krakeEnds) loseCluster(object *krakev1.Cluster) *ledgerv1.Ledger {
 	e.t.Helper()

@@ -41,6 +41,9 @@ func (p *planner) cluster(ctx context.Context, infra applied) (*Cluster, error) 
 		owner = &clusterv1.Cluster{}
 	}
 	outside := p.open(infra.Object)
+	if more, has := outside.(noter); has {
+		planned.Notes = append(planned.Notes, more.Notes(ctx)...)
+	}
 	steps, ok := outside.Networks(ctx, owner)
 	if planned.Steps = steps; !ok {
 		return planned, nil

@@ -56,6 +56,11 @@ type Access struct {
 	Options
 }
 
+// noter is an Infrastructure that has more notes than its object says by itself.
+type noter interface {
+	Notes(ctx context.Context) []string
+}
+
 // Infrastructure plans what one cluster has outside.
 type Infrastructure interface {
 	// Networks are the steps of the cluster itself. If they aren't ok, nothing else of it can be planned: without credentials

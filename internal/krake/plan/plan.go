@@ -61,13 +61,10 @@ func notes(object client.Object) (texts []string) {
 	if c.Spec.Paused {
 		texts = append(texts, "it is paused: nothing is done until spec.paused is false")
 	}
-	if isRegistered(c) {
-		texts = append(texts, "it has a kubeconfig, and is bound to no cloud: it is only observed")
-	}
 	return texts
 }
 
-// isRegistered says of a Cluster that nothing is made for it.
+// isRegistered says of a Cluster that isn't lost that nothing is made for it.
 func isRegistered(c *krakev1.Cluster) bool {
 	return c.Spec.TOSCA == "" || c.Spec.Kubeconfig != nil && c.Status.ScheduledTo == nil
 }
@@ -80,10 +77,22 @@ type infrastructure struct {
 	object   *krakev1.Cluster
 }
 
+// Notes say of a registered Cluster that it is one.
+func (i *infrastructure) Notes(ctx context.Context) []string {
+	if lost, err := i.clouds.Lost(ctx, i.object); lost || err != nil || !isRegistered(i.object) {
+		return nil
+	}
+	return []string{"it has a kubeconfig, and is bound to no cloud: it is only observed"}
+}
+
 // Networks are the cloud, and what is made there.
 func (i *infrastructure) Networks(ctx context.Context, _ *clusterv1.Cluster) (steps []graph.Step, ok bool) {
 	deleted := !i.object.DeletionTimestamp.IsZero()
-	if i.object.Status.ScheduledTo == nil && (deleted || isRegistered(i.object)) {
+	lost, err := i.clouds.Lost(ctx, i.object)
+	if err != nil {
+		return plan.Failed(krakev1.ScheduledCondition, err), false
+	}
+	if i.object.Status.ScheduledTo == nil && !lost && (deleted || isRegistered(i.object)) {
 		return nil, true
 	}
 	if !deleted {
