@@ -36,7 +36,8 @@ const (
 	poll = time.Hour
 )
 
-// fixture is a namespace with the scheduler, which may watch more of them. Clouds carry the namespace as a label "of", because GlobalClouds are those of all tests.
+// fixture is a namespace with the scheduler, which may watch more of them. Clouds carry the namespace as a label "of", because
+// GlobalClouds are those of all tests.
 type fixture struct {
 	*WithT
 	t         *testing.T
