@@ -31,8 +31,9 @@ func MadeOn(ctx context.Context, c client.Client, live client.Reader, object *kr
 	case ledger.IsOf(object.UID), object.Annotations[ledgerv1.TakeOverAnnotation] == "true":
 		return &on, nil
 	}
-	return &on, fault.Invalidf("ledger %s is that of an earlier Cluster of this name, whose infrastructure on %s may still exist: nothing is made. "+
-		"If this Cluster is to take it over, give it the annotation %s=\"true\". Otherwise delete this Cluster, and what `bedplate orphans` lists",
+	return &on, fault.Invalidf("ledger %s is that of an earlier Cluster of this name, whose infrastructure on %s may still exist: nothing is "+
+		"made. If this Cluster is to take it over, give it the annotation %s=\"true\". Otherwise delete this Cluster, and what "+
+		"`bedplate orphans` lists",
 		ledger.Name, on, ledgerv1.TakeOverAnnotation)
 }
 

@@ -32,7 +32,8 @@ func TestMadeOn_isNotWhatOnlyTheCacheHas(t *testing.T) {
 	g.Expect(MadeOn(t.Context(), server(full), server(empty), c)).To(BeNil())
 	_, err := MadeOn(t.Context(), server(full), server(full), c)
 	g.Expect(err).To(MatchError(ContainSubstring("ledger cluster-demo is that of an earlier Cluster of this name")))
-	for _, is := range []metav1.ObjectMeta{{UID: "before"}, {UID: "after", Annotations: map[string]string{ledgerv1.TakeOverAnnotation: "true"}}} {
+	takesOver := map[string]string{ledgerv1.TakeOverAnnotation: "true"}
+	for _, is := range []metav1.ObjectMeta{{UID: "before"}, {UID: "after", Annotations: takesOver}} {
 		is.Namespace, is.Name = c.Namespace, c.Name
 		g.Expect(MadeOn(t.Context(), server(full), server(full), &krakev1.Cluster{ObjectMeta: is})).To(
 			HaveValue(Equal(krakev1.CloudReference{Kind: krakev1.KindCloud, Name: "a"})))

@@ -32,8 +32,8 @@ import (
 type Config struct {
 	// Egress says which Prometheus servers may be asked.
 	Egress egress.Policy
-	// MadeOn is the cloud that something was made on for a Cluster, or nil: it stays there. With an Invalid error that is an earlier Cluster's,
-	// and says nothing of this one, unless this one was made, too. Optional.
+	// MadeOn is the cloud that something was made on for a Cluster, or nil: it stays there. With an Invalid error that is an earlier
+	// Cluster's, and says nothing of this one, unless this one was made, too. Optional.
 	MadeOn func(context.Context, *krakev1.Cluster) (*krakev1.CloudReference, error)
 	// NoGlobal says why GlobalClouds aren't used; empty if they are.
 	NoGlobal string
