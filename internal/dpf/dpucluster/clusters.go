@@ -114,16 +114,23 @@ var errNew = errors.New("it isn't connected yet")
 
 // All clusters, in the order of their names. Of two Secrets that claim one name, the first counts. One that is refused isn't a cluster.
 func (c *Clusters) All(ctx context.Context) ([]Cluster, error) {
+	all, _, err := c.Seen(ctx)
+	return all, err
+}
+
+// Seen are all clusters, and those that are refused: that Secrets with Kamaji's labels claim, but no TenantControlPlane, or one in a namespace
+// that isn't allowed to have any. These are for people to see, and get nothing. Both are of one moment, so that a cluster whose namespace is
+// being allowed is one or the other: what is neither is taken for gone.
+func (c *Clusters) Seen(ctx context.Context) (clusters, refused []Cluster, _ error) {
 	secrets := &metav1.PartialObjectMetadataList{}
 	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
 	if err := c.metadata.List(ctx, secrets, kubeconfigs); err != nil {
-		return nil, fmt.Errorf("list the kubeconfigs of DPU clusters: %w", err)
+		return nil, nil, fmt.Errorf("list the kubeconfigs of DPU clusters: %w", err)
 	}
 	slices.SortFunc(secrets.Items, func(a, b metav1.PartialObjectMetadata) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	all := map[types.NamespacedName]bool{}
-	var clusters []Cluster
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, secret := range secrets.Items {
@@ -142,8 +149,14 @@ func (c *Clusters) All(ctx context.Context) ([]Cluster, error) {
 		}
 		clusters = append(clusters, cluster)
 	}
+	for _, m := range c.members {
+		if m.refused {
+			refused = append(refused, Cluster{Name: m.name, Err: m.err})
+		}
+	}
 	sort(clusters)
-	return clusters, nil
+	sort(refused)
+	return clusters, refused, nil
 }
 
 func sort(clusters []Cluster) {
@@ -152,35 +165,21 @@ func sort(clusters []Cluster) {
 	})
 }
 
-// Refused are those that Secrets with Kamaji's labels claim, but no TenantControlPlane, or one in a namespace that isn't allowed to have any.
-// They are for people to see, and get nothing.
-func (c *Clusters) Refused() (clusters []Cluster) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, m := range c.members {
-		if m.refused {
-			clusters = append(clusters, Cluster{Name: m.name, Err: m.err})
-		}
-	}
-	sort(clusters)
-	return clusters
-}
-
 // NotAllowed are those that are refused for their namespace alone.
 func NotAllowed(refused []Cluster) []Cluster {
 	return slices.DeleteFunc(refused, func(c Cluster) bool { return !errors.Is(c.Err, ErrNotAllowed) })
 }
 
-// Matching are those with certain labels: all, without a selector.
-func (c *Clusters) Matching(ctx context.Context, selector *metav1.LabelSelector) (matching, others []Cluster, _ error) {
-	all, err := c.All(ctx)
+// Matching are those with certain labels: all, without a selector. Those of which it isn't known are besides.
+func (c *Clusters) Matching(ctx context.Context, selector *metav1.LabelSelector) (matching, others, notAllowed []Cluster, _ error) {
+	all, refused, err := c.Seen(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	chosen := labels.Everything()
 	if selector != nil {
 		if chosen, err = metav1.LabelSelectorAsSelector(selector); err != nil {
-			return nil, nil, fmt.Errorf("read the clusterSelector: %w", err)
+			return nil, nil, nil, fmt.Errorf("read the clusterSelector: %w", err)
 		}
 	}
 	for _, cluster := range all {
@@ -190,7 +189,7 @@ func (c *Clusters) Matching(ctx context.Context, selector *metav1.LabelSelector)
 			others = append(others, cluster)
 		}
 	}
-	return matching, others, nil
+	return matching, others, NotAllowed(refused), nil
 }
 
 func nameOf(secret client.Object) types.NamespacedName {

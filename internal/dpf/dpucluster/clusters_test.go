@@ -106,6 +106,12 @@ func (f *fixture) one(name string) *dpucluster.Cluster {
 	return nil
 }
 
+func (f *fixture) refused() []dpucluster.Cluster {
+	_, refused, err := f.clusters.Seen(f.t.Context())
+	f.Expect(err).NotTo(HaveOccurred())
+	return refused
+}
+
 func (f *fixture) err(name string) func() error {
 	return func() error { return f.one(name).Err }
 }
@@ -140,11 +146,11 @@ func TestClusters_comeAndGoWithKamajisSecrets(t *testing.T) {
 	f.Expect(f.one("a").Client.Get(t.Context(), client.ObjectKeyFromObject(secret), &corev1.Secret{})).To(Succeed(),
 		"another kind is read live")
 
-	matching, others, err := f.clusters.Matching(t.Context(), &metav1.LabelSelector{MatchLabels: map[string]string{dpucluster.NameLabel: "a"}})
+	matching, others, _, err := f.clusters.Matching(t.Context(), &metav1.LabelSelector{MatchLabels: map[string]string{dpucluster.NameLabel: "a"}})
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(matching).To(HaveLen(1))
 	f.Expect(others).To(HaveLen(1))
-	_, _, err = f.clusters.Matching(t.Context(), &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Operator: "x"}}})
+	_, _, _, err = f.clusters.Matching(t.Context(), &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Operator: "x"}}})
 	f.Expect(err).To(HaveOccurred())
 
 	events := f.saw("a/")
@@ -261,7 +267,7 @@ func TestClusters_areOnlyThoseOfTenantControlPlanes(t *testing.T) {
 	f.Expect(f.host.Update(t.Context(), old)).To(Succeed())
 
 	f.Eventually(func() (names []string) {
-		for _, c := range f.clusters.Refused() {
+		for _, c := range f.refused() {
 			f.Expect(c.Access).To(BeNil())
 			f.Expect(c.Err).To(MatchError(ContainSubstring("isn't the one that TenantControlPlane " + c.Name.String() + " controls: delete it")))
 			names = append(names, c.Name.Name)
@@ -288,7 +294,7 @@ func TestClusters_areInAllowedNamespacesOnly(t *testing.T) {
 	f.Eventually(f.err("a")).Should(Succeed())
 	kamaji.Allow(t, f.host, f.namespace, false)
 	f.Eventually(f.one).WithArguments("a").Should(BeNil())
-	refused := f.clusters.Refused()
+	refused := f.refused()
 	f.Expect(refused).To(HaveLen(1))
 	f.Expect(refused[0].Access).To(BeNil())
 	f.Expect(refused[0].Err).To(And(MatchError(dpucluster.ErrNotAllowed), MatchError(ContainSubstring(
@@ -300,4 +306,35 @@ func TestClusters_areInAllowedNamespacesOnly(t *testing.T) {
 	kamaji.Allow(t, f.host, f.namespace, true)
 	f.Eventually(f.one).WithArguments("a").ShouldNot(BeNil())
 	f.Eventually(f.err("a")).Should(Succeed())
+}
+
+// It is one or the other at each moment: what is neither counts as gone, and what it has is left behind, or taken away.
+func TestClusters_areSeenWhileTheirNamespaceIsAllowed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	secret := f.add("a", hosts(t))
+	f.Eventually(f.one).WithArguments("a").ShouldNot(BeNil())
+	var toggling sync.WaitGroup
+	ctx, stop := context.WithCancel(t.Context())
+	toggling.Go(func() {
+		for i := range 40 {
+			kamaji.Allow(t, f.host, f.namespace, i%2 == 1)
+			touch := []byte(`{"metadata":{"annotations":{"touched":"` + time.Now().String() + `"}}}`)
+			f.Expect(f.host.Patch(t.Context(), secret.DeepCopy(), client.RawPatch(types.MergePatchType, touch))).To(Succeed())
+			time.Sleep(50 * time.Millisecond)
+		}
+		stop()
+	})
+	looks, missed, refusals := 0, 0, 0
+	for ; ctx.Err() == nil; looks++ {
+		all, refused, err := f.clusters.Seen(t.Context())
+		f.Expect(err).NotTo(HaveOccurred())
+		if len(all)+len(refused) == 0 {
+			missed++
+		}
+		refusals += len(refused)
+	}
+	toggling.Wait()
+	f.Expect(refusals).To(BeNumerically(">", 0))
+	f.Expect(missed).To(BeZero(), "of %d looks", looks)
 }

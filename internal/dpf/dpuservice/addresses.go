@@ -36,15 +36,16 @@ type arguments struct {
 type requests map[types.NamespacedName]map[string]*request
 
 // requests of a service's interfaces: what the chains of its namespace say. It returns besides what is wrong with them.
-func (r *reconciler) requests(ctx context.Context, interfaces []svcv1.DPUServiceInterface) (requests, []string, error) {
+func (r *reconciler) requests(
+	ctx context.Context, interfaces []svcv1.DPUServiceInterface, clusters []dpucluster.Cluster,
+) (requests, []string, error) {
 	if len(interfaces) == 0 {
 		return nil, nil, nil
 	}
 	var chains svcv1.DPUServiceChainList
 	var pools svcv1.DPUServiceIPAMList
 	in := client.InNamespace(interfaces[0].Namespace)
-	clusters, err := r.Clusters.All(ctx)
-	if err := errors.Join(err, r.List(ctx, &chains, in), r.List(ctx, &pools, in)); err != nil {
+	if err := errors.Join(r.List(ctx, &chains, in), r.List(ctx, &pools, in)); err != nil {
 		return nil, nil, fmt.Errorf("read the chains and pools of the service: %w", err)
 	}
 	slices.SortFunc(chains.Items, func(a, b svcv1.DPUServiceChain) int { return strings.Compare(a.Name, b.Name) })

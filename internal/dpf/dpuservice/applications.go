@@ -59,7 +59,7 @@ func (r *reconciler) applyAll(
 			}
 		}
 	}
-	stale, err := r.removeStale(ctx, service, wanted)
+	stale, err := r.removeStale(ctx, service, wanted, t.seen)
 	if err != nil {
 		problems = append(problems, err)
 	}
@@ -135,16 +135,14 @@ func compared(o *unstructured.Unstructured) bool {
 }
 
 // removeStale deletes the Applications that aren't wanted any more, and returns what is still there.
-func (r *reconciler) removeStale(ctx context.Context, service *svcv1.DPUService, wanted map[string]bool) (left []string, _ error) {
+func (r *reconciler) removeStale(
+	ctx context.Context, service *svcv1.DPUService, wanted map[string]bool, seen seen,
+) (left []string, _ error) {
 	all, err := r.applications(ctx, r.cached, service)
 	if err != nil {
 		return nil, err
 	}
-	gone, err := r.gone(ctx)
-	if err != nil {
-		return nil, err
-	}
-	notAllowed := r.notAllowed()
+	gone, notAllowed := seen.gone(), clusterNames(seen.notAllowed)
 	for i := range all {
 		if a := &all[i]; !wanted[a.GetName()] && !notAllowed[a.GetAnnotations()[clusterAnnotation]] {
 			left = append(left, "Application "+a.GetName()+" has to go first")
@@ -154,24 +152,29 @@ func (r *reconciler) removeStale(ctx context.Context, service *svcv1.DPUService,
 	return left, err
 }
 
-// gone tells whether an Application's DPU cluster doesn't exist any more: nothing in it has to be deleted, and Argo CD couldn't.
-func (r *reconciler) gone(ctx context.Context) (func(*unstructured.Unstructured) bool, error) {
-	clusters, err := r.Clusters.All(ctx)
-	if err != nil {
-		return nil, err
-	}
-	exist := r.notAllowed()
-	exist[host.String()] = true
-	for _, c := range clusters {
-		exist[c.Name.String()] = true
-	}
-	return func(a *unstructured.Unstructured) bool { return !exist[a.GetAnnotations()[clusterAnnotation]] }, nil
+// seen are the DPU clusters at one moment.
+type seen struct {
+	// all that get something.
+	all []dpucluster.Cluster
+	// notAllowed are in namespaces that aren't allowed to have any, or not any more: what is there stays, and can be deleted.
+	notAllowed []dpucluster.Cluster
 }
 
-// notAllowed are the DPU clusters in namespaces that aren't allowed to have any, or not any more: what is there stays, and can be deleted.
-func (r *reconciler) notAllowed() map[string]bool {
+func (r *reconciler) look(ctx context.Context) (seen, error) {
+	all, refused, err := r.Clusters.Seen(ctx)
+	return seen{all, dpucluster.NotAllowed(refused)}, err
+}
+
+// gone tells whether an Application's DPU cluster doesn't exist any more: nothing in it has to be deleted, and Argo CD couldn't.
+func (s seen) gone() func(*unstructured.Unstructured) bool {
+	exist := clusterNames(slices.Concat(s.all, s.notAllowed))
+	exist[host.String()] = true
+	return func(a *unstructured.Unstructured) bool { return !exist[a.GetAnnotations()[clusterAnnotation]] }
+}
+
+func clusterNames(clusters []dpucluster.Cluster) map[string]bool {
 	names := map[string]bool{}
-	for _, c := range dpucluster.NotAllowed(r.Clusters.Refused()) {
+	for _, c := range clusters {
 		names[c.Name.String()] = true
 	}
 	return names
@@ -248,10 +251,11 @@ func (r *reconciler) delete(ctx context.Context, service *svcv1.DPUService) (boo
 	if err != nil {
 		return false, err
 	}
-	gone, err := r.gone(ctx)
+	seen, err := r.look(ctx)
 	if err != nil {
 		return false, err
 	}
+	gone := seen.gone()
 	abandon := service.Annotations[svcv1.AbandonAnnotation] == "true"
 	var left, abandoned []string
 	var problems []error

@@ -69,17 +69,22 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // deploy a service in all of its clusters. It returns when it has to be looked at again; 0 is never.
 func (r *reconciler) deploy(ctx context.Context, service *svcv1.DPUService) (again time.Duration, _ error) {
+	seen, err := r.look(ctx) // once: all that follows is about the same clusters
+	if err != nil {
+		status.Set(service, svcv1.ApplicationPrereqsReconciledCondition, svcv1.ReasonError, err.Error())
+		return 0, err
+	}
 	interfaces, problems, err := r.claim(ctx, service)
 	var asked requests
 	if err == nil && len(problems) == 0 {
-		asked, problems, err = r.requests(ctx, interfaces)
+		asked, problems, err = r.requests(ctx, interfaces, seen.all)
 	}
 	if err != nil {
 		status.Set(service, svcv1.DPUServiceInterfaceReconciledCondition, svcv1.ReasonError, err.Error())
 		return 0, err
 	}
 	status.Done(service, svcv1.DPUServiceInterfaceReconciledCondition, svcv1.ReasonFailure, problems)
-	targets, err := r.targets(ctx, service)
+	targets, err := r.targets(ctx, service, seen)
 	if err != nil {
 		status.Set(service, svcv1.ApplicationPrereqsReconciledCondition, svcv1.ReasonError, err.Error())
 		return 0, err
@@ -108,24 +113,21 @@ func (r *reconciler) deploy(ctx context.Context, service *svcv1.DPUService) (aga
 
 // targets are the clusters that a service is deployed in, as far as Argo CD knows them.
 type targets struct {
+	seen
 	// wanted are all, known those with a Secret and in the project.
 	wanted, known []types.NamespacedName
 	// reachable are those that answer.
 	reachable map[types.NamespacedName]bool
 }
 
-func (r *reconciler) targets(ctx context.Context, service *svcv1.DPUService) (t targets, _ error) {
+func (r *reconciler) targets(ctx context.Context, service *svcv1.DPUService, seen seen) (t targets, _ error) {
 	var problems []string
 	kind := svcv1.ApplicationPrereqsReconciledCondition
-	t.reachable = map[types.NamespacedName]bool{host: true}
+	t.seen, t.reachable = seen, map[types.NamespacedName]bool{host: true}
 	if service.Spec.DeployInCluster {
 		t.wanted = []types.NamespacedName{host}
 	} else {
-		clusters, err := r.Clusters.All(ctx)
-		if err != nil {
-			return t, err
-		}
-		for _, c := range clusters {
+		for _, c := range seen.all {
 			t.wanted, t.reachable[c.Name] = append(t.wanted, c.Name), c.Client != nil
 			err := c.Err
 			if c.Client != nil && service.Namespace != r.Namespace { // Argo CD may not create it
@@ -149,7 +151,7 @@ func (r *reconciler) targets(ctx context.Context, service *svcv1.DPUService) (t 
 	}
 	if len(t.wanted) == 0 {
 		problems = []string{"there is no DPU cluster: create a TenantControlPlane of Kamaji"}
-		for _, c := range dpucluster.NotAllowed(r.Clusters.Refused()) {
+		for _, c := range seen.notAllowed {
 			problems = append(problems, fmt.Sprintf("DPU cluster %s: %v", c.Name, c.Err))
 		}
 	}

@@ -111,11 +111,11 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := patch.AddFinalizer(ctx, r.Client, o, r.finalizer); err != nil {
 		return ctrl.Result{}, err
 	}
-	chosen, others, err := r.Clusters.Matching(ctx, r.selector(o))
+	chosen, others, notAllowed, err := r.Clusters.Matching(ctx, r.selector(o))
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := r.record(ctx, o, chosen, others); err != nil {
+	if err := r.record(ctx, o, chosen, slices.Concat(others, notAllowed)); err != nil { // what these have stays
 		return ctrl.Result{}, err
 	}
 	before = o.DeepCopyObject().(spread)
@@ -135,9 +135,6 @@ func (r *reconciler) record(ctx context.Context, o spread, chosen, others []dpuc
 	}
 	for _, c := range chosen {
 		names[c.Name.String()] = c.Client != nil || slices.Contains(s.Clusters, c.Name.String())
-	}
-	for _, c := range dpucluster.NotAllowed(r.Clusters.Refused()) { // what it has stays
-		names[c.Name.String()] = slices.Contains(s.Clusters, c.Name.String())
 	}
 	s.Clusters = nil
 	for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -312,12 +309,12 @@ func (r *reconciler) delete(ctx context.Context, o spread) (bool, error) {
 			"DPUService "+user+" has it: take it out of its spec.interfaces, or delete that")
 		return false, nil
 	}
-	all, err := r.Clusters.All(ctx)
+	all, refused, err := r.Clusters.Seen(ctx)
 	if err != nil {
 		return false, err
 	}
 	var left []string
-	for _, c := range append(all, dpucluster.NotAllowed(r.Clusters.Refused())...) {
+	for _, c := range append(all, dpucluster.NotAllowed(refused)...) {
 		if !has(o, c) {
 			continue
 		}

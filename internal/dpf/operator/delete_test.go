@@ -127,7 +127,7 @@ func TestDelete_abandonsCopiesThatArentKnown(t *testing.T) {
 	f.create()
 	f.settle()
 	clusters := f.Clusters
-	f.Clusters = func(context.Context) ([]dpucluster.Cluster, error) { return nil, errors.New("the cache isn't filled") }
+	f.Clusters = func(context.Context) (all, refused []dpucluster.Cluster, _ error) { return nil, nil, errors.New("the cache isn't filled") }
 	config := f.config()
 	config.Annotations = map[string]string{operatorv1.AbandonAnnotation: "true"}
 	f.Expect(f.WithWatch.Update(t.Context(), config)).To(Succeed())
@@ -195,12 +195,12 @@ func TestDelete_ofADPUClusterThatDiesAtAnyCall(t *testing.T) {
 		f.create()
 		f.settle()
 		d := &dying{WithWatch: f.clusters[0].Client.(client.WithWatch), last: last}
-		f.Clusters = func(context.Context) ([]dpucluster.Cluster, error) {
+		f.Clusters = func(context.Context) (all, refused []dpucluster.Cluster, _ error) {
 			clusters := slices.Clone(f.clusters)
 			if clusters[0].Client = d; d.calls > d.last {
 				clusters[0].Client, clusters[0].Err = nil, errAway
 			}
-			return clusters, nil
+			return clusters, nil, nil
 		}
 		f.Expect(f.WithWatch.Delete(t.Context(), f.config())).To(Succeed())
 		f.settleLate()

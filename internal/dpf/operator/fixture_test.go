@@ -159,8 +159,7 @@ func (f *fixture) start() {
 	f.Reconciler = &operator.Reconciler{
 		Client: writer, Live: f.reader(), Network: f.network, Events: f.events, Clock: clock.RealClock{}, Poll: time.Hour,
 		Release:  components.Release{Registry: "ghcr.io/bedplate", Charts: components.DefaultCharts, Version: "v1.2.3"},
-		Clusters: func(context.Context) ([]dpucluster.Cluster, error) { return f.clusters, nil },
-		Refused:  func() []dpucluster.Cluster { return f.refused },
+		Clusters: func(context.Context) (all, refused []dpucluster.Cluster, _ error) { return f.clusters, f.refused, nil },
 		Check: func(context.Context, *operatorv1.DPFOperatorConfig, []preflight.DPUCluster) preflight.Report {
 			return f.missing
 		},

@@ -32,10 +32,8 @@ type Reconciler struct {
 	Live client.Reader
 	// Check the prerequisites.
 	Check func(context.Context, *operatorv1.DPFOperatorConfig, []preflight.DPUCluster) preflight.Report
-	// Clusters are all DPU clusters, as they are now.
-	Clusters func(context.Context) ([]dpucluster.Cluster, error)
-	// Refused are those that others than Kamaji claim.
-	Refused func() []dpucluster.Cluster
+	// Clusters are all DPU clusters, and those that are refused, as they are now.
+	Clusters func(context.Context) (all, refused []dpucluster.Cluster, _ error)
 	// Network moves that of the workers.
 	Network Network
 	// Release says where images and charts are.
@@ -178,14 +176,13 @@ func (w *round) lookAtPrerequisites(ctx context.Context) {
 
 // lookAtClusters says which DPU clusters there are, and which of them answer.
 func (w *round) lookAtClusters(ctx context.Context) {
-	all, err := w.Clusters(ctx)
+	all, refused, err := w.Clusters(ctx)
 	if w.clustersErr = err; err != nil {
 		w.failed(operatorv1.DPUClustersReachableCondition, err)
 		return
 	}
 	w.clusters, w.config.Status.DPUClusters = all, nil
 	var silent []string
-	refused := w.Refused()
 	w.notAllowed = dpucluster.NotAllowed(slices.Clone(refused))
 	for i, cluster := range slices.Concat(all, refused) {
 		if i == maxClusters {

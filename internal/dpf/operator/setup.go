@@ -103,7 +103,7 @@ func Setup(mgr ctrl.Manager, config Config, options controller.Options) error {
 		return fmt.Errorf("make a client: %w", err)
 	}
 	r := &Reconciler{
-		Client: mgr.GetClient(), Live: live, Clusters: clusters.All, Refused: clusters.Refused, Release: config.Release, Poll: config.Poll, Clock: clock.RealClock{},
+		Client: mgr.GetClient(), Live: live, Clusters: clusters.Seen, Release: config.Release, Poll: config.Poll, Clock: clock.RealClock{},
 		Events: mgr.GetEventRecorder("bedplate-dpf-manager"),
 		Check: func(ctx context.Context, c *operatorv1.DPFOperatorConfig, dpus []preflight.DPUCluster) preflight.Report {
 			return preflight.Run(ctx, live, c, dpus)
