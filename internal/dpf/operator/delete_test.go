@@ -127,7 +127,9 @@ func TestDelete_abandonsCopiesThatArentKnown(t *testing.T) {
 	f.create()
 	f.settle()
 	clusters := f.Clusters
-	f.Clusters = func(context.Context) (all, refused []dpucluster.Cluster, _ error) { return nil, nil, errors.New("the cache isn't filled") }
+	f.Clusters = func(context.Context) (all, refused []dpucluster.Cluster, _ error) {
+		return nil, nil, errors.New("the cache isn't filled")
+	}
 	config := f.config()
 	config.Annotations = map[string]string{operatorv1.AbandonAnnotation: "true"}
 	f.Expect(f.WithWatch.Update(t.Context(), config)).To(Succeed())
