@@ -124,11 +124,13 @@ func (r *reconciler) targets(ctx context.Context, service *svcv1.DPUService, see
 	var problems []string
 	kind := svcv1.ApplicationPrereqsReconciledCondition
 	t.seen, t.reachable = seen, map[types.NamespacedName]bool{host: true}
+	unusable := map[types.NamespacedName]bool{}
 	if service.Spec.DeployInCluster {
 		t.wanted = []types.NamespacedName{host}
 	} else {
 		for _, c := range seen.all {
 			t.wanted, t.reachable[c.Name] = append(t.wanted, c.Name), c.Client != nil
+			unusable[c.Name] = c.Access == nil
 			err := c.Err
 			if c.Client != nil && service.Namespace != r.Namespace { // Argo CD may not create it
 				err = dpucluster.EnsureNamespace(ctx, c.Client, service.Namespace)
@@ -139,6 +141,9 @@ func (r *reconciler) targets(ctx context.Context, service *svcv1.DPUService, see
 		}
 	}
 	for _, cluster := range t.wanted {
+		if unusable[cluster] { // Argo CD may have a Secret of it, but whether it is allowed isn't known after a start
+			continue
+		}
 		missing, err := r.missing(ctx, service.Namespace, cluster)
 		if err != nil {
 			return t, err

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -46,15 +47,29 @@ type fixture struct {
 
 func newFixture(t *testing.T, more ...string) *fixture {
 	t.Helper()
+	f := idle(t)
+	f.start(testenv.Config(t), more...)
+	return f
+}
+
+// idle has no manager yet.
+func idle(t *testing.T) *fixture {
+	t.Helper()
 	f := &fixture{WithT: NewWithT(t), t: t, argo: testenv.Namespace(t), users: testenv.Namespace(t), Client: testenv.Client(t)}
 	f.SetDefaultEventuallyTimeout(time.Minute)
 	installArgo(t)
 	kamaji.Install(t, testenv.Config(t))
+	return f
+}
+
+// start a manager. It ends with the test that f is in then.
+func (f *fixture) start(config *rest.Config, more ...string) {
+	t := f.t
 	namespaces := map[string]cache.Config{f.argo: {}, f.users: {}}
 	for _, namespace := range more {
 		namespaces[namespace] = cache.Config{}
 	}
-	mgr, err := ctrl.NewManager(testenv.Config(t), ctrl.Options{
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: testenv.Scheme(t), Metrics: metricsserver.Options{BindAddress: "0"},
 		Cache:      cache.Options{DefaultNamespaces: namespaces},
 		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
@@ -71,7 +86,6 @@ func newFixture(t *testing.T, more ...string) *fixture {
 	sync := &argo.Argo{Client: f.Client, Namespace: f.argo, Charts: chart, Interval: 200 * time.Millisecond}
 	f.Expect(sync.SetupWithManager(mgr)).To(Succeed())
 	testenv.Run(t, mgr)
-	return f
 }
 
 func installArgo(t *testing.T) {
