@@ -119,7 +119,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	before = o.DeepCopyObject().(spread)
-	result := r.spread(ctx, o, chosen, others)
+	result := r.spread(ctx, o, chosen, others, notAllowed)
 	status.Sum(o, r.reconciled, r.ready)
 	return result, patch.All(ctx, r.Client, before, o)
 }
@@ -158,7 +158,7 @@ func forget(o spread, c dpucluster.Cluster) {
 
 // spread an object over the chosen clusters, and take it away from the others. What a cluster refuses, or can't answer, is its condition,
 // and is tried again; the other clusters don't wait for that.
-func (r *reconciler) spread(ctx context.Context, o spread, chosen, others []dpucluster.Cluster) (result ctrl.Result) {
+func (r *reconciler) spread(ctx context.Context, o spread, chosen, others, notAllowed []dpucluster.Cluster) (result ctrl.Result) {
 	want, err := r.wanted(o)
 	if err != nil {
 		status.Set(o, r.reconciled, svcv1.ReasonFailure, err.Error())
@@ -190,6 +190,9 @@ func (r *reconciler) spread(ctx context.Context, o spread, chosen, others []dpuc
 	if len(chosen) == 0 {
 		none := "the clusterSelector chooses no DPU cluster"
 		unwritten, waiting = append(unwritten, none), append(waiting, none)
+		for _, c := range notAllowed {
+			unwritten = append(unwritten, at(c, c.Err.Error()))
+		}
 	}
 	if len(unwritten) > 0 || len(waiting) > 0 && r.remote == nil {
 		result.RequeueAfter = r.Poll

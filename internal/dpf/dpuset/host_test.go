@@ -13,6 +13,7 @@ import (
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/dpuset"
+	"github.com/bedplate/bedplate/internal/dpf/sim/kamaji"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -127,6 +128,36 @@ func TestDeletion_waitsForAClusterAndCanBeAbandoned(t *testing.T) {
 		ContainSubstring(svcv1.AbandonAnnotation)))
 	f.change(ifc, func() { ifc.Annotations[svcv1.AbandonAnnotation] = "true" })
 	f.Eventually(gone(t, f.Client, ifc)).Should(BeTrue())
+}
+
+// What is there stays as it is, and can be deleted once an administrator allows it again, or be abandoned.
+func TestChain_ofAClusterThatIsntAllowedAnyMore(t *testing.T) {
+	t.Parallel()
+	f := host(t)
+	f.cluster("a", "here", itself(t))
+	chain, made := f.chain("c"), &svcv1.ServiceChainSet{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "c"}}
+	f.Expect(f.Create(t.Context(), chain)).To(Succeed())
+	f.makeReady(f.Client, made)
+	f.Eventually(f.ready(chain)).Should(Equal("True"))
+	kamaji.Allow(t, f.Client, f.namespace, false)
+	says := And(ContainSubstring("chooses no DPU cluster"),
+		ContainSubstring("/a: an administrator has to allow DPU clusters in its namespace: kubectl label namespace "+f.namespace))
+	f.Eventually(f.ready(chain)).Should(says)
+	f.change(chain, func() { chain.Spec.Template.Metadata.Labels = map[string]string{"l": "2"} })
+	f.Eventually(f.ready(chain)).Should(says)
+	f.Consistently(func() map[string]string {
+		f.Expect(gone(t, f.Client, made)()).To(BeFalse())
+		return made.Labels
+	}, still).Should(Equal(map[string]string{"l": "1"}))
+	f.Expect(chain.Status.Clusters).To(ConsistOf(f.namespace + "/a"))
+
+	f.Expect(f.Delete(t.Context(), chain)).To(Succeed())
+	f.Eventually(f.ready(chain)).Should(And(HavePrefix("AwaitingDeletion: "), ContainSubstring("/a: an administrator has to allow"),
+		ContainSubstring(svcv1.AbandonAnnotation)))
+	f.Consistently(gone(t, f.Client, made), still).Should(BeFalse())
+	kamaji.Allow(t, f.Client, f.namespace, true)
+	f.Eventually(gone(t, f.Client, chain)).Should(BeTrue())
+	f.Expect(gone(t, f.Client, made)()).To(BeTrue())
 }
 
 func TestIPAM_becomesAPool(t *testing.T) {
