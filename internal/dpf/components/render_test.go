@@ -7,7 +7,10 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/components"
@@ -102,6 +105,29 @@ func TestRender_passesOnSourceRepos(t *testing.T) {
 	g.Expect(arguments(restricted, "dpf-dpuservice-controller")).To(flag)
 	g.Expect(arguments(restricted, "dpf-servicefunctionchain-controller")).NotTo(flag)
 	g.Expect(arguments(release, "dpf-dpuservice-controller")).NotTo(ContainElement(HavePrefix("--source-repos")))
+}
+
+// On the way back there may be no configuration any more: the clean-up starts without it. The provisioner itself needs it.
+func TestRender_theCleanUpOfHostsNeedsNoConfiguration(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	without := configuration()
+	without.Spec.HostNetworkConfiguration = nil
+	all, err := release.HostCleanUp(without)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(find(all, "ConfigMap", components.HostNetworkProvisioner)).To(BeNil())
+	for name, optional := range map[string]bool{components.HostNetworkCleanUp: true, components.HostNetworkProvisioner: false} {
+		set := &appsv1.DaemonSet{}
+		g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(find(all, "DaemonSet", name).Object, set)).To(Succeed())
+		sources := 0
+		for _, volume := range set.Spec.Template.Spec.Volumes {
+			if volume.ConfigMap != nil {
+				g.Expect(ptr.Deref(volume.ConfigMap.Optional, false)).To(Equal(optional), name)
+				sources++
+			}
+		}
+		g.Expect(sources).To(Equal(1), name)
+	}
 }
 
 // The peer splits an image at its first colon.

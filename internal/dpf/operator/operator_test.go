@@ -3,6 +3,7 @@ package operator_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -299,6 +300,36 @@ func TestDelete_waitsForNoClusterThatItHasNothingIn(t *testing.T) {
 	f.clusters = f.clusters[:1]
 	f.delete()
 	f.Expect(f.WithWatch.Get(t.Context(), client.ObjectKeyFromObject(record), record)).To(MatchError(apierrors.IsNotFound, "not found"))
+}
+
+// What a DPU cluster has that isn't allowed any more is taken back once it is allowed again. One that has never had anything holds up nothing:
+// users may have it in a project of theirs.
+func TestDelete_ofADPUClusterThatIsntAllowedAnyMore(t *testing.T) {
+	f := newFixture(t)
+	f.create()
+	f.settle()
+	there := f.clusters
+	err := fmt.Errorf("%w: label it", dpucluster.ErrNotAllowed)
+	f.clusters, f.refused = nil, []dpucluster.Cluster{
+		{Name: there[0].Name, Err: err}, {Name: types.NamespacedName{Namespace: "users", Name: "x"}, Err: err},
+	}
+	f.settle()
+	f.Expect(f.condition(operatorv1.DPUClustersReachableCondition)).To(pending("there is no DPU cluster; dpus/a: " + err.Error()))
+	f.Expect(f.WithWatch.Delete(t.Context(), f.config())).To(Succeed())
+	waits := func(what string) OmegaMatcher {
+		return And(is(metav1.ConditionFalse, operatorv1.ReasonAwaitingDeletion, what+" in DPU cluster dpus/a: "+err.Error()),
+			HaveField("Message", Not(ContainSubstring("users/x"))))
+	}
+	f.settle()
+	f.Expect(f.condition(operatorv1.ReadyCondition)).To(waits("the clean-up after the provisioners"))
+	f.settleLate()
+	f.Expect(f.events.Events).To(Receive(ContainSubstring("in DPU cluster dpus/a: " + err.Error())))
+	f.Expect(f.condition(operatorv1.ReadyCondition)).To(waits("the pull secrets"))
+	f.clusters, f.refused = there, nil
+	f.delete()
+	var copies corev1.SecretList
+	f.Expect(there[0].Client.List(t.Context(), &copies)).To(Succeed())
+	f.Expect(copies.Items).To(BeEmpty())
 }
 
 func TestDelete_abandonsWhatCantBeTakenBackAndNamesIt(t *testing.T) {
