@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -62,28 +61,6 @@ func (w *round) restoreNetwork(ctx context.Context) (kind string, left []string,
 		w.warn("NotRestored", strings.Join(result.Reports, "; "))
 	}
 	return operatorv1.RestoredCondition, left, err
-}
-
-// awaitUsers until they have deleted what is theirs: without its controllers it could never go, and takes its namespace along.
-func (w *round) awaitUsers(ctx context.Context) (kind string, left []string, _ error) {
-	kind = operatorv1.SystemComponentsReconciledCondition
-	for _, name := range []string{"DPUService", "DPUServiceChain", "DPUServiceInterface", "DPUServiceIPAM"} {
-		all := &metav1.PartialObjectMetadataList{}
-		all.SetGroupVersionKind(svcv1.GroupVersion.WithKind(name + "List"))
-		err := w.Live.List(ctx, all)
-		if meta.IsNoMatchError(err) {
-			continue // its kind is gone, and all of them with it
-		}
-		if err != nil {
-			return kind, nil, fmt.Errorf("list the %ss of users: %w", name, err)
-		}
-		for _, o := range all.Items {
-			if len(o.Finalizers) > 0 && !components.IsMember(&o) {
-				left = append(left, fmt.Sprintf("delete %s %s first, while its controller is there", name, client.ObjectKeyFromObject(&o)))
-			}
-		}
-	}
-	return kind, left, nil
 }
 
 // removeServices of the DPU clusters, and wait for them: the manifests on the host cluster remove what they have deployed.
@@ -170,7 +147,7 @@ func (w *round) abandonServices(ctx context.Context) (kind string, left []string
 	return kind, nil, nil
 }
 
-// abandon the network, and the copies of pull secrets in DPU clusters. An event names what is left.
+// abandon the network, what users have, and the copies of pull secrets in DPU clusters. An event names what is left.
 func (w *round) abandon(ctx context.Context) (kind string, left []string, _ error) {
 	kind = operatorv1.ImagePullSecretsReconciledCondition
 	if err := w.label(ctx, nil); err != nil {
@@ -183,11 +160,15 @@ func (w *round) abandon(ctx context.Context) (kind string, left []string, _ erro
 	if w.lookAtClusters(ctx); w.clustersErr != nil {
 		abandoned = append(abandoned, "it isn't known in which DPU clusters pull secrets: "+w.clustersErr.Error())
 	}
+	users, err := w.users(ctx)
+	if err != nil {
+		users = []string{"it isn't known what of users: " + err.Error()}
+	}
 	copies, err := w.unmirror(ctx)
 	if err != nil {
 		return kind, nil, err
 	}
-	if abandoned = append(abandoned, copies...); len(abandoned) > 0 {
+	if abandoned = slices.Concat(abandoned, users, copies); len(abandoned) > 0 {
 		w.warn("Abandoned", "it is left: "+strings.Join(abandoned, "; "))
 	}
 	return kind, nil, nil
