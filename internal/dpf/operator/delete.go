@@ -25,7 +25,8 @@ var dpuServices = svcv1.GroupVersion.WithKind("DPUService")
 func (w *round) delete(ctx context.Context) (gone bool, _ error) {
 	defer w.awaitDeletion()
 	steps := []func(context.Context) (kind string, left []string, _ error){
-		w.restoreNetwork, w.awaitUsers, w.cleanUp, w.removeServices, w.removeManifests, w.releaseVolume, w.awaitPods, w.removeSecrets,
+		w.restoreNetwork, w.awaitUsers, w.cleanUp, w.awaitSets, w.removeServices, w.removeManifests, w.releaseVolume, w.awaitPods,
+		w.removeSecrets,
 	}
 	if w.config.Annotations[operatorv1.AbandonAnnotation] == "true" {
 		steps = []func(context.Context) (string, []string, error){
