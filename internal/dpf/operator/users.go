@@ -19,8 +19,8 @@ import (
 	"github.com/bedplate/bedplate/internal/dpf/dpuservice"
 )
 
-// awaitUsers until they have deleted what is theirs: without its controllers it could never go, and takes its namespace along. Also what has
-// no finalizer yet: its controller may add one until it is gone.
+// awaitUsers until they have deleted what is theirs: without its controllers it could never go, and takes its namespace along. Also what
+// has no finalizer yet: its controller may add one until it is gone.
 func (w *round) awaitUsers(ctx context.Context) (kind string, left []string, _ error) {
 	users, err := w.users(ctx)
 	for _, user := range users {
