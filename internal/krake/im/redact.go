@@ -107,16 +107,23 @@ func asciiJSON(value string) string {
 	return b.String()
 }
 
+// leftOut stands for a text that contains a credential which may be in any text.
+var leftOut = fmt.Sprintf("[left out: it contains a credential of less than %d characters]", minSecret)
+
+func (r redactor) leavesOut(text string) bool {
+	return slices.ContainsFunc(r.short, func(short string) bool { return strings.Contains(text, short) })
+}
+
 // text without credentials.
-func (r redactor) text(text string) string { return shown(r.holed(text)) }
+func (r redactor) text(text string) string {
+	if r.leavesOut(text) {
+		return leftOut
+	}
+	return shown(r.holed(text))
+}
 
 // holed is a text with a hole in place of each credential, of its length.
 func (r redactor) holed(text string) string {
-	for _, short := range r.short {
-		if strings.Contains(text, short) {
-			return fmt.Sprintf("[left out: it contains a credential of less than %d characters]", minSecret)
-		}
-	}
 	for _, form := range r.forms {
 		if strings.Contains(text, form) {
 			text = strings.ReplaceAll(text, form, hole+strings.Repeat(more, len(form)-1))
@@ -145,7 +152,10 @@ func (r redactor) end(log string) string {
 	if len(log) <= maxSearched+longest {
 		return r.text(log)
 	}
-	holed := r.holed(log[len(log)-maxSearched-longest:])
+	if log = log[len(log)-maxSearched-longest:]; r.leavesOut(log) {
+		return leftOut
+	}
+	holed := r.holed(log)
 	return shown(holed[min(longest, len(holed)-1):])
 }
 
