@@ -23,7 +23,7 @@ import (
 
 const (
 	fieldOwner     = client.FieldOwner("bedplate-lab")
-	installers     = 4 // parallel requests: CRDs cost the API server much work
+	installers     = 4               // parallel requests: CRDs cost the API server much work
 	discoveredIn   = 3 * time.Minute // seven labs at once have needed more than one
 	discoveryCheck = 100 * time.Millisecond
 	discoveryCall  = 5 * time.Second
