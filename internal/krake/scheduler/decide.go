@@ -90,7 +90,7 @@ func (d *Decider) Lost(ctx context.Context, c *krakev1.Cluster) (bool, error) {
 	}
 	made, err := d.madeOn(ctx, c)
 	if made != nil {
-		return true, nil //nolint:nilerr // whose it is decides Decide
+		return true, nil // whose it is decides Decide
 	}
 	return false, err
 }
