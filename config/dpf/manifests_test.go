@@ -3,6 +3,7 @@ package dpf_test
 import (
 	"net/netip"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -79,8 +80,10 @@ func TestManifests_areTakenAndTheirRightsAreEnough(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		all = append(all, more...)
 	}
-	_, err = set.Apply(t.Context(), all)
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(func() error { // the API server refuses services until it has read the configurations that their policy asks for
+		_, err := set.Apply(t.Context(), all)
+		return err
+	}).WithTimeout(time.Minute).WithPolling(time.Second).Should(Succeed())
 	state, err := set.Apply(t.Context(), nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(state.Going).To(HaveLen(len(all)))
