@@ -96,6 +96,17 @@ func TestCluster_ofTheUsersOwnPartsIsCheckedWhenItIsChanged(t *testing.T) {
 		}, ""},
 		{"another tenant", func(c *NvidiaBMMCluster) { c.Spec.TenantID = otherID }, "tenantID is immutable once the VPC exists"},
 	})
+	wrongTenant := func() *NvidiaBMMCluster {
+		c := made()
+		c.Status.Conditions = []metav1.Condition{{
+			Type: ReferencesResolvedCondition, Status: metav1.ConditionFalse, Reason: "Invalid", LastTransitionTime: metav1.Now(),
+		}}
+		return c
+	}
+	checkUpdate(t, wrongTenant, []refusal[*NvidiaBMMCluster]{
+		{"a corrected tenant", func(c *NvidiaBMMCluster) { c.Spec.TenantID = otherID }, ""},
+		{"another routing profile", func(c *NvidiaBMMCluster) { c.Spec.VPC.RoutingProfile = "external" }, "routingProfile is immutable"},
+	})
 	withVPC := func() *NvidiaBMMCluster {
 		c := validCluster()
 		c.Spec.VPC.ID, c.Status.VPCID = id, id
