@@ -1,11 +1,15 @@
 package powervstest
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bedplate/bedplate/internal/optest"
+	"github.com/bedplate/bedplate/internal/powervs/sim"
 )
 
 // callsAtRest and reconcilesAtRest are what an object, and what it needs, may cause in a poll interval.
@@ -42,6 +46,9 @@ func (f *Fixture) look(status map[string]any) (all []string, moving bool) {
 			moving = moving || item.Moving
 			var detail any
 			_ = json.Unmarshal([]byte(item.Detail), &detail) // none, or JSON
+			if kind == sim.KindLoadBalancer {
+				unordered(detail)
+			}
 			all = append(all, names.Text(string(kind), map[string]any{
 				"name": names[item.ID], "within": item.Within, "status": item.Status, "detail": detail,
 			}))
@@ -51,4 +58,22 @@ func (f *Fixture) look(status map[string]any) (all []string, moving bool) {
 		all = append(all, names.Text("status", status, "hostname", "conditions", "jobID"))
 	}
 	return all, moving
+}
+
+// unordered removes from a load balancer what only shows in which order its subnets were attached: the address is in the first one.
+func unordered(balancer any) {
+	fields, isJSON := balancer.(map[string]any)
+	if !isJSON {
+		return
+	}
+	delete(fields, "private_ips")
+	for _, field := range []string{"subnets", "security_groups"} {
+		references, _ := fields[field].([]any)
+		slices.SortFunc(references, func(a, b any) int { return cmp.Compare(nameOf(a), nameOf(b)) })
+	}
+}
+
+func nameOf(reference any) string {
+	fields, _ := reference.(map[string]any)
+	return fmt.Sprint(fields["name"])
 }
