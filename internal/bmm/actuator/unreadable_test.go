@@ -47,6 +47,7 @@ func TestWebhook_anUnreadableUsedProviderSpecIsRepairedOnly(t *testing.T) {
 		{"made another provider's", unreadable, foreign("A"), true},
 		{"readable, made another provider's", ours(""), foreign("A"), true},
 		{"another provider's all the time", foreign("A"), foreign("B"), false},
+		{"another provider's, corrected", foreign("A"), ours(""), false},
 	} {
 		problems, err := r.updated(t.Context(), row.before, row.after)
 		g.Expect(err).NotTo(HaveOccurred())

@@ -75,8 +75,10 @@ func (r rules[T]) updated(ctx context.Context, before, after T) (field.ErrorList
 		return problems, nil
 	}
 	was, problems := r.read(ctx, before)
-	unreadable := len(problems) > 0 // such a spec may be corrected, but not changed otherwise
-	if unreadable && now != nil || !unreadable && sameInstance(was, now) {
+	readable := was != nil && len(problems) == 0
+	// One that can't be read, or is another provider's, may be corrected, but not changed otherwise: written in the moment in which the
+	// instance was created, it came past this check.
+	if !readable && now != nil || len(problems) == 0 && sameInstance(was, now) {
 		return nil, nil
 	}
 	return field.ErrorList{field.Forbidden(r.path,
