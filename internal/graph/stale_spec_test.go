@@ -23,3 +23,19 @@ func TestReconcile_takesNothingAwayForASpecThatIsBehind(t *testing.T) {
 	f.service.finish()
 	f.Expect(f.service.keys()).To(Equal(everything))
 }
+
+// The spec has changed since it was read. Admission allowed that, because nothing was created by it.
+func TestReconcile_createsNothingByASpecThatIsBehind(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	behind := f.owner()
+	newest := f.owner()
+	newest.Generation++
+	f.Expect(f.client.Update(t.Context(), newest)).To(Succeed())
+
+	_, err := f.reconcileObject(behind)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(f.service.changes()).To(BeEmpty())
+	f.Expect(f.ownsNothing(f.owner())).To(BeTrue(), "the intention was taken back")
+	f.madeAll()
+}

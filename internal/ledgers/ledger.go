@@ -308,14 +308,12 @@ func theirs(stored *ledgerv1.Ledger) []string {
 // shownAs is how an owner shows what an entry names.
 func shownAs(e *ledgerv1.Entry) string { return ledgerv1.OutsideID{Kind: e.Kind, ID: e.ID}.String() }
 
-// unchanged reads the owner past the cache: if it was deleted, replaced or paused meanwhile, nothing is created.
+// unchanged reads the owner past the cache: if it was deleted, replaced, paused or given another spec meanwhile, nothing is created. Until the
+// ledger shows the intention, admission may have allowed a spec that what is created can't follow.
 func (l *Ledger) unchanged(ctx context.Context) error {
 	newest, err := l.newest(ctx)
-	if err != nil {
+	if err != nil || l.store.Paused == nil {
 		return err
-	}
-	if l.store.Paused == nil {
-		return nil
 	}
 	paused, err := l.store.Paused(ctx, newest)
 	if err == nil && paused {
@@ -324,7 +322,7 @@ func (l *Ledger) unchanged(ctx context.Context) error {
 	return err
 }
 
-// newest is the owner's metadata past the cache. It is an error if the owner was deleted or replaced meanwhile.
+// newest is the owner's metadata past the cache. It is an error if the owner was deleted, replaced or given another spec meanwhile.
 func (l *Ledger) newest(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 	kind, err := apiutil.GVKForObject(ObjectOf(l.owner), l.store.Client.Scheme())
 	if err != nil {
@@ -339,7 +337,7 @@ func (l *Ledger) newest(ctx context.Context) (*metav1.PartialObjectMetadata, err
 		return nil, err
 	}
 	deleted := newest.DeletionTimestamp != nil && l.owner.GetDeletionTimestamp() == nil
-	if deleted || newest.UID != l.owner.GetUID() {
+	if deleted || newest.UID != l.owner.GetUID() || newest.Generation != l.owner.GetGeneration() {
 		return nil, phases.ErrStale
 	}
 	return newest, nil
@@ -347,10 +345,7 @@ func (l *Ledger) newest(ctx context.Context) (*metav1.PartialObjectMetadata, err
 
 // Current fails if the spec isn't the newest one: what it doesn't name may be wanted.
 func (l *Ledger) Current(ctx context.Context) error {
-	newest, err := l.newest(ctx)
-	if err == nil && newest.Generation != l.owner.GetGeneration() {
-		err = phases.ErrStale
-	}
+	_, err := l.newest(ctx)
 	return err
 }
 
