@@ -158,15 +158,21 @@ func TestPlan_ofAKrakeTemplateThatIMRefuses(t *testing.T) {
 	e.Expect(e.IM.State()).To(BeEmpty())
 }
 
-// A plan of a Cluster that exists shows by hashes that its template changes, and what has to be repaired.
-func TestPlan_ofAKrakeClusterThatChanges(t *testing.T) {
-	t.Parallel()
+// withCluster has a Cluster whose infrastructure was created, and no controllers any more.
+func withCluster(t *testing.T) (*krakeEnds, *krakev1.Cluster) {
 	e := startKrake(t, kraketest.StartIM)
 	e.createCloud()
 	stop := e.RunControllers()
 	object := e.CreateCluster("demo")
 	e.UntilState(object, krakev1.StateConnecting)
 	stop()
+	return e, object
+}
+
+// A plan of a Cluster that exists shows by hashes that its template changes, and what has to be repaired.
+func TestPlan_ofAKrakeClusterThatChanges(t *testing.T) {
+	t.Parallel()
+	e, object := withCluster(t)
 	plan := func(template string) string { return e.succeeds(clusterFile(template), "plan", "-f", "-") }
 	e.Expect(plan(kraketest.Template)).To(And(ContainSubstring("= infrastructure"), ContainSubstring("= Secret"), ContainSubstring("Nothing to do")))
 	e.Expect(plan("# the same, in other words\n" + kraketest.Template)).To(ContainSubstring("Nothing to do"))
@@ -193,12 +199,7 @@ func TestPlan_ofAKrakeClusterForWhichNothingIsMade(t *testing.T) {
 // A Cluster was restored without its status, and the scheduler hasn't seen it yet: it isn't only observed.
 func TestPlan_ofAKrakeClusterThatWasRestored(t *testing.T) {
 	t.Parallel()
-	e := startKrake(t, kraketest.StartIM)
-	e.createCloud()
-	stop := e.RunControllers()
-	object := e.CreateCluster("demo")
-	e.UntilState(object, krakev1.StateConnecting)
-	stop()
+	e, object := withCluster(t)
 	e.loseCluster(object)
 	e.Delete(e.Secret("demo-kubeconfig", nil)) // as the garbage collector does
 	e.Create(e.NewCluster("demo", func(c *krakev1.Cluster) {
@@ -336,12 +337,7 @@ func TestOrphans_ofKrakeAreNotWhatClustersHaveOnGlobalClouds(t *testing.T) {
 
 func TestDescribe_showsWhereAKrakeClusterIsAndWhy(t *testing.T) {
 	t.Parallel()
-	e := startKrake(t, kraketest.StartIM)
-	e.createCloud()
-	stop := e.RunControllers()
-	object := e.CreateCluster("demo")
-	e.UntilState(object, krakev1.StateConnecting)
-	stop()
+	e, object := withCluster(t)
 	called := e.IM.Calls()
 	nodes := []krakev1.NodeStatus{
 		{Name: "wn-1", Conditions: []krakev1.NodeCondition{
