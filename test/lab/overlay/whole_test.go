@@ -116,7 +116,7 @@ func TestSecurityGroups_changeByManagerAndAgents(t *testing.T) {
 	before := s.propagated(group, 0)
 	change(s, group, func(g *resourcev1.ResourceGroup) { g.Spec.SecurityGroups[0].Rules = g.Spec.SecurityGroups[0].Rules[:1] })
 	after := s.propagated(group, before)
-	s.silent(crossing())
+	s.quiet(crossing)
 	change(s, group, func(g *resourcev1.ResourceGroup) { g.Spec.SecurityGroups = open })
 	s.propagated(group, after)
 	s.reached("10.10.10.2", crossing)
