@@ -161,13 +161,14 @@ func (w *world) configure(change ...func(*networkfabricv1.BGPConfigurationSpec))
 			Neighbors: []networkfabricv1.BGPNeighbor{neighbor(router)},
 		}
 	}
+	before := c.DeepCopy()
 	for _, each := range change {
 		each(&c.Spec)
 	}
 	if missing {
 		w.Expect(w.client.Create(w.Context(), c)).To(Succeed())
-	} else {
-		w.Expect(w.client.Update(w.Context(), c)).To(Succeed())
+	} else { // speakers write the status meanwhile
+		w.Expect(w.client.Patch(w.Context(), c, client.MergeFrom(before))).To(Succeed())
 	}
 }
 

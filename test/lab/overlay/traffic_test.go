@@ -79,10 +79,9 @@ func TestHost_movesToAnotherGroup(t *testing.T) {
 	one, two, three := s.join("blue", "host1", "10.10.10.2"), s.join("blue", "host2", "10.10.10.3"), s.join("red", "host3", "10.10.10.4")
 	s.ready(one, two, three)
 	s.reached("", func() (netip.Addr, error) { return s.pings("host1", "10.10.10.3") })
-	two.Spec.ResourceGroup = "red"
-	s.Expect(s.client.Update(t.Context(), two)).To(Succeed())
+	change(s, two, func(h *resourcev1.ManagedResource) { h.Spec.ResourceGroup = "red" })
 	s.reached("", func() (netip.Addr, error) { return s.pings("host3", "10.10.10.3") })
-	s.silent(s.pings("host1", "10.10.10.3"))
+	s.quiet(func() (netip.Addr, error) { return s.pings("host1", "10.10.10.3") })
 	s.ready(two)
 }
 
