@@ -239,7 +239,10 @@ func (w *world) untilPings(from, to string) {
 	w.Eventually(w.pings(from, to)).WithTimeout(patience).Should(BeTrue(), "%s to %s", from, to)
 }
 
-// network of a node: addresses and routes, without those of the kernel's own.
+// network of a node: addresses and routes, without those of the kernel's own, and links.
+//
+// ip opens all named network namespaces to name the other end of a link. If another test is just making or removing one, it prints an error
+// ("Peer netns reference is invalid"), and all links.
 func (w *world) network(node string) string {
-	return w.in(node, "sh", "-c", "ip -o addr show scope global; ip -d route show; ip -o link | sed 's/.*: \\([^:]*\\): <\\([^>]*\\)>.*/\\1 \\2/'")
+	return w.in(node, "sh", "-c", "ip -o addr show scope global; ip -d route show; ip -o link 2>/dev/null | sed 's/.*: \\([^:]*\\): <\\([^>]*\\)>.*/\\1 \\2/'")
 }
