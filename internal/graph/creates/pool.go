@@ -42,9 +42,9 @@ type Pool struct {
 	jobs      map[string]*job      // by the token of the attempt
 	endpoints map[string]*endpoint // by Service.Endpoint
 	wakes     map[reflect.Type]chan event.GenericEvent
-	// drained is closed when no create may start any more and none is running; nil before the pool drains.
-	drained chan struct{}
-	working int
+	// draining: no turn is given any more. working counts those that are taken.
+	draining bool
+	working  sync.WaitGroup
 	// began is when this process was elected; zero without leader election.
 	began time.Time
 }
@@ -54,7 +54,7 @@ type job struct {
 	tenant string
 	done   chan struct{}
 	ended  time.Time
-	// left: the reconcile that started it is over, so its owner has to be enqueued.
+	// left: a reconcile has ended without the answer, so its owner has to be enqueued.
 	left bool
 	Answer
 }
@@ -77,6 +77,8 @@ type Turn struct {
 // Woken is an event source for the controller of a kind of owners: one event for each owner whose create was answered,
 // or whose turn has come.
 func (p *Pool) Woken(kind client.Object) source.Source {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	return source.Channel(p.channel(reflect.TypeOf(kind)), handler.Funcs{GenericFunc: func(
 		_ context.Context, e event.GenericEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
 	) {
@@ -84,9 +86,8 @@ func (p *Pool) Woken(kind client.Object) source.Source {
 	}})
 }
 
+// channel of a kind of owners. p.mu is held.
 func (p *Pool) channel(kind reflect.Type) chan event.GenericEvent {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.wakes == nil {
 		p.wakes = map[reflect.Type]chan event.GenericEvent{}
 	}
@@ -96,13 +97,12 @@ func (p *Pool) channel(kind reflect.Type) chan event.GenericEvent {
 	return p.wakes[kind]
 }
 
-func (p *Pool) wake(owners ...Owner) {
-	for _, who := range owners {
-		object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: who.Name.Namespace, Name: who.Name.Name}}
-		select {
-		case p.channel(who.Kind) <- event.GenericEvent{Object: object}:
-		default:
-		}
+// wake enqueues an owner. p.mu is held.
+func (p *Pool) wake(who Owner) {
+	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: who.Name.Namespace, Name: who.Name.Name}}
+	select {
+	case p.channel(who.Kind) <- event.GenericEvent{Object: object}:
+	default:
 	}
 }
 
@@ -113,11 +113,9 @@ func (p *Pool) Turn(at Place) (*Turn, bool) {
 	if p == nil {
 		return t, true
 	}
-	var woken []Owner
-	defer func() { p.wake(woken...) }() // after the lock is released
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.drained != nil {
+	if p.draining {
 		return nil, false
 	}
 	if p.endpoints == nil {
@@ -130,10 +128,10 @@ func (p *Pool) Turn(at Place) (*Turn, bool) {
 		p.endpoints[at.Endpoint] = e
 	}
 	if !e.take(at) {
-		woken = p.next(e) // a turn that was kept for this owner and didn't fit passes to the next
+		p.next(e) // a turn that was kept for this owner and didn't fit passes to the next
 		return nil, false
 	}
-	p.working++
+	p.working.Add(1)
 	return t, true
 }
 
@@ -147,35 +145,31 @@ func (t *Turn) End() {
 // free takes a turn back, and enqueues the owners that are next.
 func (p *Pool) free(at Place, heed func(*endpoint)) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	e := p.endpoints[at.Endpoint]
 	e.end(at)
 	heed(e)
-	p.working--
-	p.checkDrained()
-	woken := p.next(e)
-	p.mu.Unlock()
-	p.wake(woken...)
+	p.working.Done()
+	p.next(e)
 }
 
-// next returns the owners to enqueue because their turn has come at an endpoint; after a while those that don't take it
-// lose it to others. p.mu is held.
-func (p *Pool) next(e *endpoint) []Owner {
-	if p.drained != nil {
-		return nil
+// next enqueues the owners whose turn has come at an endpoint; after a while those that don't take it lose it to others. p.mu is
+// held.
+func (p *Pool) next(e *endpoint) {
+	if p.draining {
+		return
 	}
 	woken := e.wake()
-	if len(woken) > 0 {
-		time.AfterFunc(keptFor, func() { p.pass(e) })
+	for _, owner := range woken {
+		p.wake(owner)
 	}
-	return woken
-}
-
-// pass gives turns that weren't taken in time to other owners.
-func (p *Pool) pass(e *endpoint) {
-	p.mu.Lock()
-	woken := p.next(e)
-	p.mu.Unlock()
-	p.wake(woken...)
+	if len(woken) > 0 {
+		time.AfterFunc(keptFor, func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.next(e)
+		})
+	}
 }
 
 // Leave removes an owner from the queue for a turn.
@@ -184,13 +178,11 @@ func (p *Pool) Leave(owner Owner) {
 		return
 	}
 	p.mu.Lock()
-	var woken []Owner
+	defer p.mu.Unlock()
 	for _, e := range p.endpoints {
 		e.leave(owner)
-		woken = append(woken, p.next(e)...)
+		p.next(e)
 	}
-	p.mu.Unlock()
-	p.wake(woken...)
 }
 
 // Run makes the call of an attempt and waits for the answer, but not for long.
@@ -200,24 +192,23 @@ func (t *Turn) Run(ctx context.Context, token string, call func(context.Context)
 		return Answer{Object: object, Err: err}
 	}
 	t.taken = true
-	j := &job{tenant: t.tenant(), done: make(chan struct{})}
-	t.pool.add(token, j)
+	j := &job{tenant: t.tenant(), done: make(chan struct{}), Answer: Answer{Running: true}}
+	t.pool.mu.Lock()
+	t.pool.jobs[token] = j
+	t.pool.mu.Unlock()
 	go func() {
 		began := time.Now()
 		object, err := survive(context.WithoutCancel(ctx), call)
-		if left := t.pool.finish(j, Answer{Object: object, Err: err}); left {
-			t.pool.wake(t.Owner)
-		}
-		t.pool.free(t.Place, func(e *endpoint) { e.learnFrom(t.Place, time.Since(began), err) })
+		t.pool.free(t.Place, func(e *endpoint) {
+			e.learnFrom(t.Place, time.Since(began), err)
+			t.pool.finish(j, t.Owner, Answer{Object: object, Err: err})
+		})
 	}()
-	patience := time.NewTimer(t.pool.Patience)
-	defer patience.Stop()
 	select {
 	case <-j.done:
-	case <-patience.C:
+	case <-time.After(t.pool.Patience):
 	case <-ctx.Done():
 	}
-	t.pool.leaveAlone(j)
 	a, _ := t.pool.Answer(token)
 	return a
 }
@@ -232,37 +223,30 @@ func survive(ctx context.Context, call func(context.Context) (any, error)) (obje
 	return call(ctx)
 }
 
-func (p *Pool) add(token string, j *job) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for other, known := range p.jobs {
-		if !known.ended.IsZero() && time.Since(known.ended) > unclaimedFor {
-			delete(p.jobs, other)
-		}
-	}
-	p.jobs[token] = j
-}
-
-func (p *Pool) finish(j *job, a Answer) (left bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// finish a job. p.mu is held.
+func (p *Pool) finish(j *job, owner Owner, a Answer) {
 	j.Answer, j.ended = a, time.Now()
 	close(j.done)
 	p.dropUnclaimed(j.tenant)
-	return j.left
+	if j.left {
+		p.wake(owner)
+	}
 }
 
-// dropUnclaimed forgets a tenant's oldest answer that no reconcile has taken, if there are too many. The resource is found again as
-// after a crash: the ledger has the intention. p.mu is held.
+// dropUnclaimed forgets answers that no reconcile has taken: those that are old, and a tenant's oldest one if there are too many. Their
+// resources are found again as after a crash: the ledger has the intention. p.mu is held.
 func (p *Pool) dropUnclaimed(tenant string) {
 	var oldest string
 	unclaimed := 0
 	for token, j := range p.jobs {
-		if j.tenant != tenant || !j.left || j.ended.IsZero() || j.Err != nil {
-			continue
-		}
-		if unclaimed++; unclaimed == 1 || j.ended.Before(p.jobs[oldest].ended) {
-			oldest = token
+		switch {
+		case j.Running:
+		case time.Since(j.ended) > unclaimedFor:
+			delete(p.jobs, token)
+		case j.tenant == tenant && j.left && j.Err == nil:
+			if unclaimed++; unclaimed == 1 || j.ended.Before(p.jobs[oldest].ended) {
+				oldest = token
+			}
 		}
 	}
 	if unclaimed > maxUnclaimed {
@@ -270,15 +254,10 @@ func (p *Pool) dropUnclaimed(tenant string) {
 	}
 }
 
-func (p *Pool) leaveAlone(j *job) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	j.left = j.ended.IsZero()
-}
-
-// Answer of a pending attempt, if this process made it: still running, or its result. A result is given once.
+// Answer of a pending attempt, if this process made it: still running, or its result. A result is given once; for one that is still
+// running, the owner is enqueued later.
 func (p *Pool) Answer(token string) (_ Answer, known bool) {
-	if p == nil || token == "" {
+	if p == nil {
 		return Answer{}, false
 	}
 	p.mu.Lock()
@@ -287,10 +266,10 @@ func (p *Pool) Answer(token string) (_ Answer, known bool) {
 	if !known {
 		return Answer{}, false
 	}
-	if j.ended.IsZero() {
-		return Answer{Running: true}, true
+	j.left = true
+	if !j.Running {
+		delete(p.jobs, token)
 	}
-	delete(p.jobs, token)
 	return j.Answer, true
 }
 
@@ -320,23 +299,7 @@ func (p *Pool) Leads() time.Time {
 // can't be found again.
 func (p *Pool) Drain() {
 	p.mu.Lock()
-	if p.drained == nil {
-		p.drained = make(chan struct{})
-	}
-	p.checkDrained()
-	drained := p.drained
+	p.draining = true
 	p.mu.Unlock()
-	<-drained
-}
-
-// checkDrained signals the end of the drain. p.mu is held.
-func (p *Pool) checkDrained() {
-	if p.drained == nil || p.working > 0 {
-		return
-	}
-	select {
-	case <-p.drained:
-	default:
-		close(p.drained)
-	}
+	p.working.Wait()
 }

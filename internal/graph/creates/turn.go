@@ -89,9 +89,8 @@ func (e *endpoint) take(p Place) bool {
 		i = len(e.waiting)
 		e.waiting = append(e.waiting, waiter{})
 	}
-	e.waiting[i].Place = p // it may need another place than before
 	woken := !e.waiting[i].woken.IsZero()
-	e.waiting[i].woken = time.Time{}
+	e.waiting[i] = waiter{Place: p} // it may need another place than before
 	if woken && !e.fits(p, e.working) || !woken && e.next() != i {
 		return false
 	}
