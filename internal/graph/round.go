@@ -229,7 +229,7 @@ func (r *round[T]) find(ctx context.Context, title string, in Scope) error {
 // seek what attempts under other keys have made. A list may be wrong once.
 func (r *round[T]) seek(ctx context.Context) error {
 	sought := map[string][]string{}
-	for _, key := range decide.Attempts(r.wish) {
+	for _, key := range r.wish.Attempts() {
 		e, of := r.wish.Ledger[key], &round[T]{Handle: handleOf(r.g, r.kind, key)} // not begun: that would take the attempt's answer
 		for range 2 {
 			if err := of.find(ctx, e.Title, e.Scope); err != nil {

@@ -31,8 +31,6 @@ func (d decision) provable() bool { return d.w.Tagged || d.e.Title == "" }
 // look by tag, and by the name that the attempt had or the spec gives.
 func (d decision) look() Step { return Step{Verb: LookByName, Title: d.e.Title, In: d.e.Scope} }
 
-func (d decision) wasAsked(id string) bool { return slices.Contains(d.s.Asked, id) }
-
 // mine compares the tag. For an API without tags, a name that the Kind generated holds the owner's ID and so proves as much; a
 // name from the user proves it only if we have seen it absent and then tried to create it, and don't know yet what that has made.
 // What the ledger has as the user's own isn't ours, whatever it carries.
@@ -41,9 +39,8 @@ func (d decision) mine(o Thing) bool {
 	case d.isTheirs(o.ID):
 		return false
 	case !d.w.Tagged:
-		has := func(e *ledgerv1.Entry) bool { return e.ID == o.ID }
 		tried := d.e.State == ledgerv1.Pending && (d.e.ID == "" || d.e.ID == o.ID)
-		return (d.e.Title == "" || tried) && d.elsewhere(has) == ""
+		return (d.e.Title == "" || tried) && d.keyOf(o.ID) == ""
 	}
 	return o.Tag.Owner == d.w.Owner && o.Tag.Key == d.w.Key
 }
@@ -85,46 +82,57 @@ func (d decision) isTheirs(id string) bool {
 // isInUse reports whether the ledger has a resource as the user's own under another key, or as one that had the name before an attempt and
 // neither a tag nor the ledger tells whose it is: then a create hasn't made it. What was released may be made again, where IDs are names.
 func (d decision) isInUse(id string) bool {
-	ours := func(e *ledgerv1.Entry) bool { return !e.Foreign && e.ID == id }
 	had := func(e *ledgerv1.Entry) bool { return !d.w.Tagged && slices.Contains(e.Before, id) }
 	switch {
 	case d.elsewhere(func(e *ledgerv1.Entry) bool { return e.Foreign && e.ID == id }) != "":
 		return true
-	case d.e != nil && ours(d.e), d.elsewhere(ours) != "":
+	case d.e != nil && !d.e.Foreign && d.e.ID == id, d.oursUnder(id) != "":
 		return false
 	}
 	return d.e != nil && had(d.e) || d.elsewhere(had) != ""
 }
 
-// isNamed reports whether the spec names a resource as the user's own.
-func (d decision) isNamed(id string) bool { return slices.Contains(d.w.Named, id) }
-
-// isOurs reports whether a resource was made for this owner: by its tag, or by the ledger, which has it under another key.
-func (d decision) isOurs(o Thing) bool {
-	return d.w.Tagged && o.Tag.Owner == d.w.Owner || d.elsewhere(func(e *ledgerv1.Entry) bool { return !e.Foreign && e.ID == o.ID }) != ""
+// others are the other keys of the kind whose entries in the ledger fit.
+func (w Wish) others(fits func(*ledgerv1.Entry) bool) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(w.Ledger)), func(key string) bool {
+		e := w.Ledger[key]
+		return key == w.Key || e.Kind != w.Kind || !fits(e)
+	})
 }
 
-// Attempts are the other keys of the kind under which something may have been made that no tag proves ours. What was refused because its
-// name is taken may have been made, too.
-func Attempts(w Wish) (keys []string) {
-	if w.Tagged {
-		return nil
+// elsewhere is the first of these keys; empty if there is none.
+func (d decision) elsewhere(fits func(*ledgerv1.Entry) bool) string {
+	if keys := d.w.others(fits); len(keys) > 0 {
+		return keys[0]
 	}
-	for key, e := range w.Ledger {
-		if key != w.Key && e.Kind == w.Kind && e.Owned() && e.ID == "" {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return keys
+	return ""
+}
+
+// keyOf is another key under which the ledger has a resource.
+func (d decision) keyOf(id string) string {
+	return d.elsewhere(func(e *ledgerv1.Entry) bool { return e.ID == id })
+}
+
+// oursUnder is another key under which the ledger has a resource as ours.
+func (d decision) oursUnder(id string) string {
+	return d.elsewhere(func(e *ledgerv1.Entry) bool { return !e.Foreign && e.ID == id })
+}
+
+// attempted reports whether something may have been made under a key, and it isn't known what. What was refused because its name is taken
+// may have been made, too.
+func attempted(e *ledgerv1.Entry) bool { return e.Owned() && e.ID == "" }
+
+// Attempts are the other keys of the kind under which something may have been made that no tag proves ours.
+func (w Wish) Attempts() []string {
+	return w.others(func(e *ledgerv1.Entry) bool { return !w.Tagged && attempted(e) })
 }
 
 // seeks reports whether what other attempts have made has to be searched for, before something is taken for the user's own.
-func (d decision) seeks() bool { return d.s.Sought == nil && len(Attempts(d.w)) > 0 }
+func (d decision) seeks() bool { return d.s.Sought == nil && len(d.w.Attempts()) > 0 }
 
 // seek what they have made, where the ledger has them.
 func (d decision) seek() Step {
-	for _, key := range Attempts(d.w) {
+	for _, key := range d.w.Attempts() {
 		if e := d.w.Ledger[key]; e.Scope.Within(d.w.Within) == nil {
 			return d.noScope(e)
 		}
@@ -132,9 +140,9 @@ func (d decision) seek() Step {
 	return Step{Verb: Seek}
 }
 
-// soughtUnder is the key of the attempt whose search has found a resource; empty if there is none.
+// soughtUnder is the key of the attempt whose search has found a resource.
 func (d decision) soughtUnder(id string) string {
-	for _, key := range Attempts(d.w) {
+	for _, key := range slices.Sorted(maps.Keys(d.s.Sought)) {
 		if slices.Contains(d.s.Sought[key], id) {
 			return key
 		}
@@ -142,14 +150,11 @@ func (d decision) soughtUnder(id string) string {
 	return ""
 }
 
-// unsettled is the other key of an attempt that fits and whose resource may still appear; empty if there is none.
+// unsettled is another key with an attempt that fits and whose resource may still appear, and that no tag would prove ours.
 func (d decision) unsettled(fits func(*ledgerv1.Entry) bool) string {
-	for _, key := range Attempts(d.w) {
-		if e := d.w.Ledger[key]; e.At != nil && fits(e) && d.s.Began.Before(d.settledAt(e)) {
-			return key
-		}
-	}
-	return ""
+	return d.elsewhere(func(e *ledgerv1.Entry) bool {
+		return !d.w.Tagged && attempted(e) && fits(e) && e.At != nil && d.s.Began.Before(d.settledAt(e))
+	})
 }
 
 // awaits the outcome of such an attempt.
@@ -160,14 +165,12 @@ func (d decision) awaits(key, why string) Step {
 
 func (d decision) mayBe(id string) string { return d.w.Kind + " " + id + " may be what it made" }
 
-func anyAttempt(*ledgerv1.Entry) bool { return true }
-
 // generatesName reports whether an attempt was made without a title: the name that a spec gives may be the one that it generated.
 func generatesName(e *ledgerv1.Entry) bool { return e.Title == "" }
 
 // hasMyName reports whether an attempt is for the same name.
 func (d decision) hasMyName(e *ledgerv1.Entry) bool {
-	return d.e.Title != "" && e.Title == d.e.Title && maps.Equal(e.Scope, d.e.Scope)
+	return attempted(e) && d.e.Title != "" && e.Title == d.e.Title && maps.Equal(e.Scope, d.e.Scope)
 }
 
 // claimsOurs reports that the spec names as the user's own what was made for this owner. The ledger and the tag say whose it is, not the
@@ -177,24 +180,10 @@ func (d decision) claimsOurs(id string) Step {
 		"the spec, or name another one", d.w.Kind, id).Because(ReasonClaimChanged))
 }
 
-// oursElsewhere is the key under which the ledger has one of the others as ours, or an attempt that may have made it; empty if there is
-// none.
+// oursElsewhere is the key under which the ledger has one of the others as ours, or an attempt that may have made it.
 func (d decision) oursElsewhere(others []Thing) string {
 	for _, o := range others {
-		key := d.elsewhere(func(e *ledgerv1.Entry) bool {
-			return !e.Foreign && e.ID == o.ID || e.ID == "" && e.Owned() && d.hasMyName(e)
-		})
-		if key = cmp.Or(key, d.soughtUnder(o.ID)); key != "" {
-			return key
-		}
-	}
-	return ""
-}
-
-// elsewhere is another key under which the ledger has an entry of this kind that fits; empty if there is none.
-func (d decision) elsewhere(fits func(*ledgerv1.Entry) bool) string {
-	for _, key := range slices.Sorted(maps.Keys(d.w.Ledger)) {
-		if e := d.w.Ledger[key]; key != d.w.Key && e.Kind == d.w.Kind && fits(e) {
+		if key := cmp.Or(d.oursUnder(o.ID), d.elsewhere(d.hasMyName), d.soughtUnder(o.ID)); key != "" {
 			return key
 		}
 	}

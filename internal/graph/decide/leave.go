@@ -1,6 +1,8 @@
 package decide
 
 import (
+	"slices"
+
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph/phases"
@@ -16,7 +18,7 @@ func (d decision) leave(then phases.Phase) Step {
 	switch {
 	case e.Foreign || d.isTheirs(e.ID):
 		return d.drop(Release, then)
-	case d.isNamed(e.ID):
+	case slices.Contains(d.w.Named, e.ID):
 		return d.claimsOurs(e.ID)
 	}
 	a := d.s.Attempt
@@ -81,7 +83,7 @@ func (d decision) delete(o Thing) Step {
 		return d.write(Note, func(e *ledgerv1.Entry) { e.GoneAt = nil })
 	case o.Phase.State == phases.StateDeleting:
 		return ends(o.Phase)
-	case d.wasAsked(o.ID):
+	case slices.Contains(d.s.Asked, o.ID):
 		return ends(phases.Deleting())
 	case d.w.Unnamed == d.w.Key && d.w.Before == "" && d.w.Fresh.Scope.Within(d.w.Within) != nil:
 		return Step{Verb: LookUp, In: d.w.Fresh.Scope}

@@ -119,30 +119,22 @@ func (d decision) hadName() []string {
 	return ids
 }
 
-// keyOf is another key under which the ledger has a resource; empty if there is none.
-func (d decision) keyOf(id string) string {
-	return d.elsewhere(func(e *ledgerv1.Entry) bool { return e.ID == id })
-}
-
-// attemptedElsewhere is another key with an attempt of the same name of which it isn't known what it has made; empty if there is none.
-func (d decision) attemptedElsewhere() string {
-	return d.elsewhere(func(e *ledgerv1.Entry) bool { return e.ID == "" && e.Owned() && d.hasMyName(e) })
-}
-
 // awaitsRemoval waits until what has the name is gone, if what a create makes couldn't be told from it: where the name is the ID, or more
 // have it than the ledger can record.
 func (d decision) awaitsRemoval() (Step, bool) {
 	title, had := d.w.Fresh.Title, d.hadName()
-	switch {
-	case d.w.Tagged || title == "":
+	if d.w.Tagged || title == "" {
 		return Step{}, false
-	case d.keyOf(title) != "":
+	}
+	if key := d.keyOf(title); key != "" {
 		return ends(phases.Waiting("%s %s is in the ledger under the key %q, and has to leave it first; if that is wanted too, choose another name",
-			d.w.Kind, title, d.keyOf(title)).Because(ReasonNameTaken)), true
-	case d.attemptedElsewhere() != "": // what either makes couldn't be told from what the other one makes
+			d.w.Kind, title, key).Because(ReasonNameTaken)), true
+	}
+	if key := d.elsewhere(d.hasMyName); key != "" { // what either makes couldn't be told from what the other one makes
 		return ends(phases.Waiting("a create of the name %q under the key %q wasn't answered: what it may have made has to leave the ledger first; if "+
-			"that is wanted too, choose another name", title, d.attemptedElsewhere()).Because(ReasonNameTaken)), true
-	case slices.Contains(had, title) || len(had) > ledgerv1.MaxBefore:
+			"that is wanted too, choose another name", title, key).Because(ReasonNameTaken)), true
+	}
+	if slices.Contains(had, title) || len(had) > ledgerv1.MaxBefore {
 		return ends(phases.Waiting("what has the name %q is being deleted, and has to be gone before another %s is created", title, d.w.Kind)), true
 	}
 	return Step{}, false
@@ -217,7 +209,7 @@ func (d decision) useNamed() Step {
 	switch object, _ := d.sightOf(d.s.ID); {
 	case object == nil:
 		return ends(missing(d.w.Fresh.Kind, d.s.ID))
-	case d.isOurs(*object):
+	case d.w.Tagged && object.Tag.Owner == d.w.Owner, d.oursUnder(d.s.ID) != "":
 		return d.claimsOurs(d.s.ID)
 	case is:
 		return ends(unproven)
@@ -226,8 +218,8 @@ func (d decision) useNamed() Step {
 		return d.seek()
 	case d.soughtUnder(d.s.ID) != "":
 		return d.claimsOurs(d.s.ID)
-	case d.unsettled(anyAttempt) != "":
-		return d.awaits(d.unsettled(anyAttempt), d.mayBe(d.s.ID))
+	case d.unsettled(attempted) != "":
+		return d.awaits(d.unsettled(attempted), d.mayBe(d.s.ID))
 	}
 	return d.bindTo(Use, d.s.ID, true)
 }
@@ -256,9 +248,9 @@ func (d decision) confirm(id string) (Step, bool) {
 func (d decision) deleteDoubles(doubles []Thing) (Step, bool) {
 	for _, double := range doubles {
 		switch {
-		case double.Phase.State == phases.StateDeleting || d.wasAsked(double.ID):
+		case double.Phase.State == phases.StateDeleting || slices.Contains(d.s.Asked, double.ID):
 			continue
-		case d.isNamed(double.ID):
+		case slices.Contains(d.w.Named, double.ID):
 			return d.claimsOurs(double.ID), true
 		case d.w.Unnamed != "":
 			return d.awaitsName(double.ID), true
