@@ -81,7 +81,7 @@ func (d decision) keep() Step {
 	object, seen := d.sightOf(d.e.ID)
 	switch {
 	case !seen:
-		return Step{Verb: LookByID, ID: d.e.ID, In: d.e.Scope}
+		return d.lookAt(d.e.ID)
 	case object == nil:
 		return d.vanished()
 	case d.e.GoneAt != nil:
@@ -120,7 +120,7 @@ func (d decision) claimChanged() (_ Step, changed bool) {
 	p := phases.Failed("%s %s was created in %s, and the spec now asks for %s: set that back, or create another object", e.Kind, e.ID, e.Scope, d.w.Fresh.Scope)
 	switch {
 	case !seen:
-		return Step{Verb: LookByID, ID: e.ID, In: e.Scope}, true
+		return d.lookAt(e.ID), true
 	case object.Phase.State == phases.StateDeleting:
 		return ends(object.Phase), true
 	case d.w.Claim.Uses:

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
-	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
@@ -27,6 +26,8 @@ func (d decision) sightOf(id string) (_ *Thing, seen bool) {
 
 // provable: a tag, or a name that holds the owner's ID, can prove that something is ours.
 func (d decision) provable() bool { return d.w.Tagged || d.e.Title == "" }
+
+func (d decision) lookAt(id string) Step { return Step{Verb: LookByID, ID: id, In: d.e.Scope} }
 
 // look by tag, and by the name that the attempt had or the spec gives.
 func (d decision) look() Step { return Step{Verb: LookByName, Title: d.e.Title, In: d.e.Scope} }
@@ -188,12 +189,6 @@ func (d decision) oursElsewhere(others []Thing) string {
 		}
 	}
 	return ""
-}
-
-// inTheWay is the phase if another resource has the name that ours is to have.
-func (d decision) inTheWay(other Thing) phases.Phase {
-	return phases.Failed("%s %s has the name %q and wasn't made for this object: choose another name, or have the spec use it as your own",
-		d.w.Fresh.Kind, other.ID, d.w.Claim.Title).Because(string(fault.Conflict))
 }
 
 // Unproven is the phase of what spec or status show and the ledger lacks, if nothing proves whose it is.

@@ -38,7 +38,7 @@ func (d decision) leave(then phases.Phase) Step {
 	if e.ID != "" {
 		object, seen := d.sightOf(e.ID)
 		if !seen {
-			return Step{Verb: LookByID, ID: e.ID, In: e.Scope}
+			return d.lookAt(e.ID)
 		}
 		if object != nil {
 			return d.delete(*object)
@@ -54,8 +54,8 @@ func (d decision) leave(then phases.Phase) Step {
 		return ends(d.ambiguous(mine))
 	} else if len(mine) > 0 {
 		// Where the service may bring it back, it isn't in Gone, so that this read would be followed by the one before for ever.
-		if s, must := d.confirm(mine[0].ID); must && (e.ID == "" || d.w.GoneAfter == 0) {
-			return s
+		if d.s.ID != mine[0].ID && (e.ID == "" || d.w.GoneAfter == 0) {
+			return d.lookAt(mine[0].ID)
 		}
 		return d.write(Adopt, func(e *ledgerv1.Entry) { e.ID, e.Proven, e.GoneAt = mine[0].ID, mine[0].ID, nil })
 	}
@@ -87,14 +87,18 @@ func (d decision) delete(o Thing) Step {
 		return ends(phases.Deleting())
 	case d.w.Unnamed == d.w.Key && d.w.Before == "" && d.w.Fresh.Scope.Within(d.w.Within) != nil:
 		return Step{Verb: LookUp, In: d.w.Fresh.Scope}
-	case d.w.Unnamed != "":
-		return d.awaitsName(o.ID)
 	}
-	return Step{Verb: Remove, ID: o.ID, In: d.e.Scope}
+	return d.remove(o.ID)
 }
 
-// awaitsName waits until a lookup is answered, which may find what is to be deleted.
-func (d decision) awaitsName(id string) Step {
-	return ends(phases.Waiting("%s %s isn't deleted before it is known what the spec names as your own under the key %q", d.e.Kind, id, d.w.Unnamed).
-		Because(ReasonUnnamed))
+// remove what is ours, unless the spec names it as the user's own, or may do so by a lookup that isn't answered.
+func (d decision) remove(id string) Step {
+	switch {
+	case slices.Contains(d.w.Named, id):
+		return d.claimsOurs(id)
+	case d.w.Unnamed != "":
+		return ends(phases.Waiting("%s %s isn't deleted before it is known what the spec names as your own under the key %q", d.e.Kind, id,
+			d.w.Unnamed).Because(ReasonUnnamed))
+	}
+	return Step{Verb: Remove, ID: id, In: d.e.Scope}
 }

@@ -56,12 +56,13 @@ func (d decision) obtain() Step {
 	case len(doubtful) > 0 && d.unsettled(generatesName) != "":
 		return d.awaits(d.unsettled(generatesName), d.mayBe(doubtful[0].ID))
 	case len(others) > 0 && d.w.Claim.Made:
-		return ends(d.inTheWay(others[0]))
+		return ends(phases.Failed("%s %s has the name %q and wasn't made for this object: choose another name, or have the spec use it as your own",
+			d.w.Kind, others[0].ID, d.w.Claim.Title).Because(string(fault.Conflict)))
 	case len(others) == 1:
-		if s, must := d.confirm(others[0].ID); must {
-			return s
+		if d.s.ID != others[0].ID {
+			return d.lookAt(others[0].ID)
 		}
-		return d.bindTo(Use, others[0].ID, true)
+		return d.bindTo(Use, others[0].ID)
 	case len(others) > 1:
 		return ends(d.ambiguous(others))
 	}
@@ -149,7 +150,7 @@ func (d decision) conclude() Step {
 	case a.Err == nil && d.isInUse(a.ID):
 		return d.drop(Release, phases.Waiting("%s %s, which was created, is in use as your own: another one is created", d.e.Kind, a.ID))
 	case a.Err == nil:
-		return d.bindTo(Bind, a.ID, false)
+		return d.bindTo(Bind, a.ID)
 	case fault.IsAmbiguous(a.Err):
 		return ends(phases.Of(a.Err))
 	case fault.ClassOf(a.Err) == fault.Conflict && d.provable():
@@ -165,7 +166,7 @@ func (d decision) lookIntoConflict() Step {
 	if other := fault.OtherID(d.s.Attempt.Err); other != "" {
 		switch object, seen := d.sightOf(other); {
 		case !seen:
-			return Step{Verb: LookByID, ID: other, In: d.e.Scope}
+			return d.lookAt(other)
 		case object != nil && d.mine(*object):
 			return d.adoptOne([]Thing{*object})
 		}
@@ -191,10 +192,10 @@ func (d decision) refuse(token string) Step {
 }
 
 // bindTo writes a resource's ID into the ledger; what is recorded of the attempt stays.
-func (d decision) bindTo(v Verb, id string, foreign bool) Step {
+func (d decision) bindTo(v Verb, id string) Step {
 	e := d.w.Fresh
-	e.State, e.ID, e.Foreign, e.Scope, e.After = ledgerv1.Bound, id, foreign, d.e.Scope, d.after()
-	if !foreign {
+	e.State, e.ID, e.Foreign, e.Scope, e.After = ledgerv1.Bound, id, v == Use, d.e.Scope, d.after()
+	if !e.Foreign {
 		e.Token, e.Params, e.Proven = d.e.Token, d.e.Params, id
 	}
 	return Step{Verb: v, Entry: &e}
@@ -221,7 +222,7 @@ func (d decision) useNamed() Step {
 	case d.unsettled(attempted) != "":
 		return d.awaits(d.unsettled(attempted), d.mayBe(d.s.ID))
 	}
-	return d.bindTo(Use, d.s.ID, true)
+	return d.bindTo(Use, d.s.ID)
 }
 
 // adoptOne binds the first of the resources that are ours. Others are duplicates of the same attempt, from a race inside the
@@ -230,34 +231,26 @@ func (d decision) adoptOne(mine []Thing) Step {
 	if len(mine) > 1 && !d.w.Tagged { // without tags nothing proves that more than one of them is ours
 		return ends(d.ambiguous(mine))
 	}
-	if s, must := d.confirm(mine[0].ID); must {
-		return s
+	if d.s.ID != mine[0].ID { // a list may show what is gone
+		return d.lookAt(mine[0].ID)
 	}
 	if s, must := d.deleteDoubles(mine[1:]); must {
 		return s
 	}
-	return d.bindTo(Adopt, mine[0].ID, false)
-}
-
-// confirm by a read what a list shows before it takes the place of an attempt: a list may show what is gone.
-func (d decision) confirm(id string) (Step, bool) {
-	return Step{Verb: LookByID, ID: id, In: d.e.Scope}, d.s.ID != id
+	return d.bindTo(Adopt, mine[0].ID)
 }
 
 // deleteDoubles requests the deletion of duplicates of the one to keep. Only the newest ledger may decide which one that is.
 func (d decision) deleteDoubles(doubles []Thing) (Step, bool) {
 	for _, double := range doubles {
-		switch {
-		case double.Phase.State == phases.StateDeleting || slices.Contains(d.s.Asked, double.ID):
+		if double.Phase.State == phases.StateDeleting || slices.Contains(d.s.Asked, double.ID) {
 			continue
-		case slices.Contains(d.w.Named, double.ID):
-			return d.claimsOurs(double.ID), true
-		case d.w.Unnamed != "":
-			return d.awaitsName(double.ID), true
-		case !d.s.Wrote:
-			return d.write(Note, func(*ledgerv1.Entry) {}), true
 		}
-		return Step{Verb: Remove, ID: double.ID, In: d.e.Scope}, true
+		s := d.remove(double.ID)
+		if s.Verb == Remove && !d.s.Wrote {
+			s = d.write(Note, func(*ledgerv1.Entry) {})
+		}
+		return s, true
 	}
 	return Step{}, false
 }
