@@ -145,31 +145,21 @@ func (d decision) after() []string {
 		all = slices.Clone(d.e.After)
 	}
 	for _, key := range f {
-		if !slices.Contains(all, key) && !d.comesAfter(key) {
+		if !slices.Contains(all, key) && !d.comesAfter(key, map[string]bool{}) {
 			all = append(all, key)
 		}
 	}
 	return all
 }
 
-// comesAfter reports whether the ledger has another key after this one, directly or not.
-func (d decision) comesAfter(key string) bool {
-	next, seen := []string{key}, map[string]bool{}
-	for len(next) > 0 {
-		e := d.w.Ledger[next[0]]
-		if next = next[1:]; e == nil {
-			continue
-		}
-		for _, before := range e.After {
-			if before == d.w.Key {
-				return true
-			}
-			if !seen[before] {
-				next, seen[before] = append(next, before), true
-			}
-		}
+// comesAfter reports whether the ledger has another key after this one, directly or not. It doesn't follow what was seen.
+func (d decision) comesAfter(key string, seen map[string]bool) bool {
+	e := d.w.Ledger[key]
+	if e == nil || seen[key] {
+		return false
 	}
-	return false
+	seen[key] = true
+	return slices.ContainsFunc(e.After, func(before string) bool { return before == d.w.Key || d.comesAfter(before, seen) })
 }
 
 // isNowhere reports whether the scope that a resource needs isn't known.

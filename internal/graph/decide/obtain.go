@@ -257,18 +257,15 @@ func (d decision) deleteDoubles(doubles []Thing) (Step, bool) {
 
 // settles is what to do while "none found" proves nothing, because the service may still finish a create.
 func (d decision) settles() (Step, bool) {
+	e := d.e
 	switch {
-	case d.e.At == nil && d.e.State == ledgerv1.Pending: // the ledger was edited
-		return d.look(), !d.s.Twice
-	case d.e.At == nil || !d.e.Owned():
+	case !e.Owned() || e.At == nil && e.State != ledgerv1.Pending: // it wasn't attempted
 		return Step{}, false
+	case e.At != nil && d.s.Began.Before(d.settledAt(e)): // otherwise, without a time, the ledger was edited
+		return ends(phases.Waiting("the service may still finish the last attempt to create the %s, which is searched for until %s",
+			e.Kind, d.clockTime(d.settledAt(e))).Because("Settling")), true
 	}
-	settled := d.settledAt(d.e)
-	if !d.s.Began.Before(settled) && !d.s.Twice { // a list may be wrong once
-		return d.look(), true
-	}
-	return ends(phases.Waiting("the service may still finish the last attempt to create the %s, which is searched for until %s",
-		d.e.Kind, d.clockTime(settled)).Because("Settling")), d.s.Began.Before(settled)
+	return d.look(), !d.s.Twice // a list may be wrong once
 }
 
 // settledAt is when an attempt has settled.
@@ -280,16 +277,16 @@ func (d decision) settledAt(e *ledgerv1.Entry) time.Time {
 	return attempted.Add(d.w.Settle)
 }
 
-// within reports whether something was written less than so long ago. A time in the future was written by a clock that was ahead.
+// within reports whether something was written, less than so long ago. A time in the future was written by a clock that was ahead.
 func (d decision) within(at *metav1.Time, most time.Duration) bool {
-	return d.s.Began.Before(at.Add(most)) && d.s.Began.After(at.Add(-most))
+	return at != nil && d.s.Began.Before(at.Add(most)) && d.s.Began.After(at.Add(-most))
 }
 
 // refused reports whether the service has recently refused what the owner still asks for. Whatever enqueues the owner, the
 // create isn't repeated so soon. Refused credentials and services that were down are retried at any time.
 func (d decision) refused() (phases.Phase, bool) {
 	e := d.e
-	if e.State != ledgerv1.Refused || e.At == nil || e.Generation != d.w.Generation {
+	if e.State != ledgerv1.Refused || e.Generation != d.w.Generation {
 		return phases.Phase{}, false
 	}
 	phase := phases.Of(&fault.Error{Class: fault.Class(e.Refusal), Err: errors.New(e.Message)})

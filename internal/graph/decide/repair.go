@@ -40,7 +40,7 @@ func (d decision) repair(o Thing) Step {
 		s := d.write(Note, func(e *ledgerv1.Entry) { e.Applied, e.AppliedAt = text, d.stamp() })
 		s.Phase, s.Ends = phase, true
 		return s
-	case d.e.Applied == text && d.e.AppliedAt != nil && d.within(d.e.AppliedAt, pause):
+	case d.e.Applied == text && d.within(d.e.AppliedAt, pause):
 		return ends(phase)
 	case d.w.Again: // another process that takes over here has to know of it
 		return d.write(Apply, func(e *ledgerv1.Entry) { e.Applied, e.AppliedAt, e.InEffect = "", d.stamp(), false })
@@ -67,7 +67,7 @@ func (d decision) mend(o Thing) Step {
 	case o.Phase.State == phases.StateDeleting:
 		return show(o)
 	case e.UnreadySince == nil || e.UnreadySince.After(d.now) || e.Generation != d.w.Generation: // a clock was ahead, or the spec has changed
-		again := e.UnreadySince == nil && e.Generation == d.w.Generation && e.RepairedAt != nil && d.within(e.RepairedAt, d.w.Slowly)
+		again := e.UnreadySince == nil && e.Generation == d.w.Generation && d.within(e.RepairedAt, d.w.Slowly)
 		return d.write(Note, func(e *ledgerv1.Entry) {
 			if e.UnreadySince, e.Generation = d.stamp(), d.w.Generation; !again {
 				e.Repairs, e.RepairedAt, e.Message = 0, nil, ""
@@ -92,14 +92,14 @@ func (d decision) mend(o Thing) Step {
 // waits reports whether it may still be in progress, since it was first seen unready or since something was last done about it.
 func (d decision) waits() bool {
 	return slices.ContainsFunc([]*metav1.Time{d.e.UnreadySince, d.e.AppliedAt, d.e.RepairedAt}, func(since *metav1.Time) bool {
-		return since != nil && d.within(since, d.w.Patience)
+		return d.within(since, d.w.Patience)
 	})
 }
 
 // rests reports whether the last remedy may still take effect.
 func (d decision) rests(at *metav1.Time) bool {
 	const doublings = 5 // until the pause is longer than Slowly
-	return at != nil && d.within(at, min(d.w.Poll<<min(max(d.e.Repairs-1, 0), doublings), d.w.Slowly))
+	return d.within(at, min(d.w.Poll<<min(max(d.e.Repairs-1, 0), doublings), d.w.Slowly))
 }
 
 // tried describes what was done about a resource that isn't ready.
@@ -121,7 +121,7 @@ func (d decision) tried() string {
 func (d decision) applyAgain(o Thing) Step {
 	phase, e, inEffect := o.Phase, d.e, d.s.InEffect
 	changed, ceased := e.AppliedAt != nil, e.InEffect && !inEffect
-	if changed && d.within(e.AppliedAt, d.w.Settle) {
+	if d.within(e.AppliedAt, d.w.Settle) {
 		phase.Retry = phases.Poll
 		return ends(phase)
 	}
