@@ -27,12 +27,8 @@ func Next(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
 		return d.locate()
 	case !w.Wanted:
 		return d.leave(phases.Phase{})
-	case e == nil:
-		d.e = new(w.Fresh)
-		return d.obtain()
-	case !e.Foreign && !e.Owned() && (e.Title != w.Fresh.Title || !maps.Equal(e.Scope, w.Fresh.Scope)):
-		// A refusal of another name, or in another scope, doesn't count.
-		d.e = new(w.Fresh)
+	case e == nil, !e.Foreign && !e.Owned() && (e.Title != w.Fresh.Title || !maps.Equal(e.Scope, w.Fresh.Scope)):
+		d.e = new(w.Fresh) // a refusal of another name, or in another scope, doesn't count
 		return d.obtain()
 	case e.State != ledgerv1.Bound && e.Token+e.ID != "" && (w.Claim.Uses || e.Title != w.Fresh.Title):
 		return d.leave(phases.Waiting("the %s of the last attempt is gone", e.Kind))
@@ -92,18 +88,18 @@ func (d decision) keep() Step {
 		return d.write(Note, func(e *ledgerv1.Entry) { e.Params = d.s.Params })
 	case d.e.Foreign:
 		return show(*object)
-	case d.w.Tagged && object.Tag.Owner != "" && object.Tag.Owner != d.w.Owner:
-		return ends(phases.Failed("%s %s carries the tag of another object, %q: it is neither changed nor deleted; put the tag %q back, or "+
-			"correct this object's ledger", d.e.Kind, object.ID, object.Tag.Owner, d.w.Owner).Because("ForeignTag"))
 	}
-	if d.hasAnotherKey(*object) {
-		return d.anotherKey(*object)
-	}
-	switch proven := d.e.Proven == d.e.ID; {
-	case d.w.Tagged && object.Tag.Owner == "" && !proven:
+	switch tag, proven := object.Tag.Owner, d.e.Proven == d.e.ID; {
+	case !d.w.Tagged, tag == "" && proven:
+	case tag == "":
 		return ends(phases.Failed("%s %s carries no tag, and nothing else says that it was made for this object: it is neither changed nor "+
 			"deleted; put the tag %q on it if it was, or correct this object's ledger", d.e.Kind, object.ID, d.w.Owner).Because("ForeignTag"))
-	case d.w.Tagged && object.Tag.Owner != "" && (!proven || d.e.Untagged != ""):
+	case tag != d.w.Owner:
+		return ends(phases.Failed("%s %s carries the tag of another object, %q: it is neither changed nor deleted; put the tag %q back, or "+
+			"correct this object's ledger", d.e.Kind, object.ID, tag, d.w.Owner).Because("ForeignTag"))
+	case d.hasAnotherKey(*object):
+		return d.anotherKey(*object)
+	case !proven || d.e.Untagged != "":
 		return d.write(Note, func(e *ledgerv1.Entry) { e.Proven, e.Untagged = e.ID, "" })
 	}
 	return d.repair(*object)
@@ -152,7 +148,7 @@ func (d decision) after() []string {
 	return all
 }
 
-// comesAfter reports whether the ledger has another key after this one, directly or not. It doesn't follow what was seen.
+// comesAfter reports whether the ledger has another key after this one, directly or not. Seen are the keys that were followed already.
 func (d decision) comesAfter(key string, seen map[string]bool) bool {
 	e := d.w.Ledger[key]
 	if e == nil || seen[key] {

@@ -259,9 +259,9 @@ func (d decision) deleteDoubles(doubles []Thing) (Step, bool) {
 func (d decision) settles() (Step, bool) {
 	e := d.e
 	switch {
-	case !e.Owned() || e.At == nil && e.State != ledgerv1.Pending: // it wasn't attempted
+	case !e.Owned() || e.At == nil && e.State != ledgerv1.Pending: // nothing was attempted
 		return Step{}, false
-	case e.At != nil && d.s.Began.Before(d.settledAt(e)): // otherwise, without a time, the ledger was edited
+	case e.At != nil && d.s.Began.Before(d.settledAt(e)): // a pending one without a time was edited
 		return ends(phases.Waiting("the service may still finish the last attempt to create the %s, which is searched for until %s",
 			e.Kind, d.clockTime(d.settledAt(e))).Because("Settling")), true
 	}
