@@ -49,12 +49,8 @@ type Graph struct {
 	home        string
 	kinds       map[string]AnyKind
 	ledger      *ledgers.Ledger
-	nodes       []node
-	// named are the IDs that the spec names as the user's own, by kind. Those of lookups are known when these are answered: lookups has the
-	// others, by their keys.
-	named   map[string][]string
-	lookups map[string]lookup
-	phases  map[string]phases.Phase
+	nodes       []*node
+	phases      map[string]phases.Phase
 	// kept holds the reason for each prefix of keys that stay as they are.
 	kept map[string]string
 	// deleting: everything is deleted.
@@ -81,8 +77,7 @@ type Graph struct {
 type AnyKind interface {
 	kindName() string
 	service() *Service
-	leave(ctx context.Context, g *Graph, key string) (gone bool, _ phases.Phase)
-	planLeave(ctx context.Context, g *Graph, key string) []Step
+	leftover(g *Graph, key string) *node
 	search(ctx context.Context, g *Graph) error
 	tagOf(ctx context.Context, g *Graph, o ledgerv1.OutsideID) (Tag, Scope, error)
 }
@@ -90,24 +85,32 @@ type AnyKind interface {
 // Ref is something that a Want can come after.
 type Ref interface{ ref() string }
 
-// node is a part of the graph: a resource or a gate.
-type node interface {
-	Ref
-	condition() string
-	service() *Service
-	reconcile(ctx context.Context, g *Graph) phases.Phase
-	plan(ctx context.Context, g *Graph) []Step
-	comesAfter() []Ref
-	// isMade reports whether it may have to be created.
-	isMade() bool
+// node is a part of the graph: a resource, an object inside Kubernetes or a gate that the spec asks for, or what only the ledger has.
+type node struct {
+	key, condition string
+	after          []Ref
+	service        *Service
+	// kind of a resource. Made: it may have to be created.
+	kind string
+	made bool
+	// named is the ID of the user's own resource, as the spec gives it or its lookup has found it. As long as a lookup isn't answered,
+	// recorded reports whether the ledger has what it names; otherwise it is nil.
+	named    string
+	recorded func() bool
+	// reconcile brings it a step further. Before is what it comes after that isn't ready. What only the ledger had and is gone has no state.
+	reconcile func(ctx context.Context, before string) phases.Phase
+	// plan it. Missing are the keys that it comes after and that don't exist.
+	plan func(ctx context.Context, missing []string) []Step
 }
+
+func (n *node) ref() string { return n.key }
 
 // New opens the graph of an owner. Credentials are the names of the Secrets that its calls log in with. Every kind that its ledger
 // may name has to be given. An error means that the ledger can't be used, and names the remedy.
 func (e *Engine) New(ctx context.Context, owner Owner, credentials []string, kinds ...AnyKind) (*Graph, error) {
 	g := &Graph{
-		engine: e, owner: owner, credentials: credentials, kinds: map[string]AnyKind{}, phases: map[string]phases.Phase{}, named: map[string][]string{},
-		gone: map[string][]string{}, lookups: map[string]lookup{},
+		engine: e, owner: owner, credentials: credentials, kinds: map[string]AnyKind{}, phases: map[string]phases.Phase{},
+		gone: map[string][]string{},
 	}
 	for _, k := range kinds {
 		g.kinds[k.kindName()] = k
@@ -190,12 +193,7 @@ type Handle[T any] struct {
 	object *T
 }
 
-func (h *Handle[T]) ref() string       { return h.want.Key }
-func (h *Handle[T]) condition() string { return h.want.Condition }
-func (h *Handle[T]) service() *Service { return h.kind.Service }
-func (h *Handle[T]) comesAfter() []Ref { return h.want.After }
-
-func (h *Handle[T]) isMade() bool { return !h.want.Claim.claim.Uses }
+func (h *Handle[T]) ref() string { return h.want.Key }
 
 // Key of the resource within the graph.
 func (h *Handle[T]) Key() string { return h.want.Key }
@@ -224,7 +222,7 @@ func (h *Handle[T]) Object() *T { return h.object }
 // otherwise.
 func Add[T any](g *Graph, k *Kind[T], w Want[T]) *Handle[T] {
 	h := &Handle[T]{g: g, kind: k, want: w}
-	follows := 0
+	n, follows := h.node(), 0
 	for _, before := range w.After {
 		at := g.indexOf(before)
 		if at < 0 {
@@ -232,52 +230,32 @@ func Add[T any](g *Graph, k *Kind[T], w Want[T]) *Handle[T] {
 		}
 		follows = max(follows, at+1)
 	}
-	at := len(g.nodes)
-	switch {
-	case w.Claim.named != "":
-		g.names(k.Name, w.Claim.named)
-	case w.Claim.resolve != nil: // as early as it can be: what it finds is of no other key
-		at = follows
-		g.lookups[w.Key] = lookup{node: h, kind: k.Name, claim: w.Claim, within: k.Within, scope: func() Scope { return h.fresh().Scope.Within(k.Within) }}
+	if n.recorded == nil { // a lookup is as early as it can be: what it finds is of no other key
+		follows = len(g.nodes)
 	}
-	g.nodes = slices.Insert(g.nodes, at, node(h))
+	g.nodes = slices.Insert(g.nodes, follows, n)
 	return h
 }
 
 func (g *Graph) indexOf(r Ref) int {
-	return slices.IndexFunc(g.nodes, func(n node) bool { return n.ref() == r.ref() })
+	return slices.IndexFunc(g.nodes, func(n *node) bool { return n.key == r.ref() })
 }
 
-// names a resource as the user's own.
-func (g *Graph) names(kind, id string) {
-	g.named[kind] = append(g.named[kind], id)
-}
-
-type gate struct {
-	name  string
-	after []Ref
-	check func() phases.Phase
-}
-
-func (n *gate) ref() string       { return n.name }
-func (n *gate) condition() string { return n.name }
-func (n *gate) service() *Service { return inside }
-func (n *gate) comesAfter() []Ref { return n.after }
-func (n *gate) isMade() bool      { return false }
-
-func (n *gate) reconcile(_ context.Context, g *Graph) phases.Phase {
-	if before, waits := g.firstUnready(n.after); waits {
-		return phases.WaitsFor(before)
-	}
-	return n.check()
+// add a node inside Kubernetes.
+func (g *Graph) add(n *node) Ref {
+	n.service = inside
+	g.nodes = append(g.nodes, n)
+	return n
 }
 
 // Gate adds a prerequisite inside Kubernetes, or in the answers of the nodes before it, reported as a condition of its own. The
 // check only reads, also in a plan, and runs when what it comes after is ready.
 func (g *Graph) Gate(condition string, check func() phases.Phase, after ...Ref) Ref {
-	n := &gate{name: condition, check: check, after: after}
-	g.nodes = append(g.nodes, n)
-	return n
+	return g.add(&node{
+		key: condition, condition: condition, after: after,
+		reconcile: func(context.Context, string) phases.Phase { return check() },
+		plan:      func(context.Context, []string) []Step { return g.planGate(condition, check, after) },
+	})
 }
 
 // Reconcile brings the outside to what the graph wants, as far as possible now, and reports in the owner's
@@ -286,15 +264,14 @@ func (g *Graph) Reconcile(ctx context.Context) (_ ctrl.Result, err error) {
 	ctx, end := g.span(ctx, "reconcile")
 	defer func() { end(err) }()
 	report := g.report()
-	wanted := g.wanted()
 	for _, n := range g.nodes {
 		g.reconcile(ctx, n, report)
 	}
 	for _, n := range g.again() {
-		report.retract(n.condition(), n.ref())
+		report.retract(n.condition, n.key)
 		g.reconcile(ctx, n, report)
 	}
-	g.removeUnless(ctx, wanted, report)
+	g.removeUnless(ctx, g.wanted(), report)
 	g.reportUnproven(report)
 	result, err := report.conclude(g.owner)
 	if err == nil && g.begun() {
@@ -307,7 +284,7 @@ func (g *Graph) Reconcile(ctx context.Context) (_ ctrl.Result, err error) {
 func (g *Graph) wanted() map[string]bool {
 	wanted := map[string]bool{}
 	for _, n := range g.nodes {
-		wanted[n.ref()] = true
+		wanted[n.key] = true
 	}
 	return wanted
 }
@@ -389,12 +366,12 @@ func (g *Graph) DeleteAndRelease(ctx context.Context, finalizer string) (ctrl.Re
 	return ctrl.Result{}, g.engine.Release(ctx, g.owner, finalizer)
 }
 
-// firstUnready names the first of refs that is neither ready nor usable.
-func (g *Graph) firstUnready(refs []Ref) (string, bool) {
+// firstUnready names the first of refs that is neither ready nor usable; empty if there is none.
+func (g *Graph) firstUnready(refs []Ref) string {
 	for _, r := range refs {
 		if phase := g.phases[r.ref()]; phase.State != phases.StateReady && !phase.Suffices {
-			return r.ref(), true
+			return r.ref()
 		}
 	}
-	return "", false
+	return ""
 }

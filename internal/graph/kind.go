@@ -79,9 +79,8 @@ type Claim struct {
 	claim decide.Claim
 	// by is the title, if that is known only when what it comes after is ready.
 	by func() string
-	// resolve looks up the user's own resource; named is its ID, if the spec gives that.
+	// resolve looks up the user's own resource, or checks it if the spec gives its ID.
 	resolve func(context.Context) (id string, err error)
-	named   string
 }
 
 func (c Claim) decided() decide.Claim {
@@ -112,7 +111,7 @@ func UseFoundBy(by func() string, resolve func(context.Context) (id string, err 
 
 // UseChecked takes the resource of the user's own with the ID that the spec names, if a check, which returns the ID, doesn't fail.
 func UseChecked(id string, check func(context.Context) (id string, err error)) Claim {
-	return Claim{claim: decide.Claim{Uses: true, ID: id, Title: id}, resolve: check, named: id}
+	return Claim{claim: decide.Claim{Uses: true, ID: id, Title: id}, resolve: check}
 }
 
 // UseOrCreate takes the resource that has this name outside, as the user's own; if there is none, it creates one, and

@@ -10,14 +10,19 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
-// lookup is a claim that names the user's own by a lookup.
-type lookup struct {
-	node
-	kind  string
-	claim Claim
-	// within names the parts of the scope that it is looked up in, which is nil if it isn't known.
-	within []string
-	scope  func() Scope
+// wants reports whether the spec asks for a key.
+func (g *Graph) wants(key string) bool {
+	return !g.deleting && slices.ContainsFunc(g.nodes, func(n *node) bool { return n.key == key })
+}
+
+// named are the IDs of a kind that the spec names as the user's own, as far as lookups are answered.
+func (g *Graph) named(kind string) (ids []string) {
+	for _, n := range g.nodes {
+		if n.kind == kind && n.named != "" {
+			ids = append(ids, n.named)
+		}
+	}
+	return ids
 }
 
 // unnamed is the first key of a lookup of the kind for which neither an answer nor the ledger says what the spec names; empty if there is
@@ -26,30 +31,31 @@ func (g *Graph) unnamed(kind, deleted string) (first string) {
 	if g.deleting {
 		return ""
 	}
-	for key, l := range g.lookups {
+	for _, n := range g.nodes {
 		switch {
-		case l.kind != kind || g.hasNamed(key, l) || g.waitsFor(l, deleted):
-		case key == deleted: // it can be asked at once
-			return key
-		case first == "" || key < first:
-			first = key
+		case n.kind != kind || n.recorded == nil || n.recorded() || g.waitsFor(n, deleted):
+		case n.key == deleted: // it can be asked at once
+			return n.key
+		case first == "" || n.key < first:
+			first = n.key
 		}
 	}
 	return first
 }
 
-// hasNamed reports whether the ledger has what a lookup names now.
-func (g *Graph) hasNamed(key string, l lookup) bool {
-	e, title, in := g.ledger.Entries[key], l.claim.decided().Title, l.scope()
-	return e != nil && e.Foreign && title != "" && (e.Title == title || e.Title == "") && in != nil && maps.Equal(in, e.Scope.Within(l.within))
+// recorded reports whether the ledger has what a lookup names now.
+func (h *Handle[T]) recorded() bool {
+	e, title, in := h.entry(), h.want.Claim.decided().Title, h.fresh().Scope.Within(h.kind.Within)
+	return e != nil && e.Foreign && title != "" && (e.Title == title || e.Title == "") && in != nil &&
+		maps.Equal(in, e.Scope.Within(h.kind.Within))
 }
 
 // again are the nodes that have waited for a lookup, which may have been answered after that, and the nodes that come after these.
-func (g *Graph) again() (nodes []node) {
+func (g *Graph) again() (nodes []*node) {
 	held := map[string]bool{}
 	for _, n := range g.nodes {
-		waited := slices.ContainsFunc(n.comesAfter(), func(r Ref) bool { return held[r.ref()] })
-		if held[n.ref()] = waited || g.phases[n.ref()].Reason == decide.ReasonUnnamed; held[n.ref()] {
+		waited := slices.ContainsFunc(n.after, func(r Ref) bool { return held[r.ref()] })
+		if held[n.key] = waited || g.phases[n.key].Reason == decide.ReasonUnnamed; held[n.key] {
 			nodes = append(nodes, n)
 		}
 	}
@@ -58,8 +64,8 @@ func (g *Graph) again() (nodes []node) {
 
 // waitsFor reports whether a node can't be looked up while something is left under a key. It comes after that key, or after something of
 // ours that may still have to be made, or can't be made ready: that may need the name or the quota of what is left.
-func (g *Graph) waitsFor(n node, key string) bool {
-	return slices.ContainsFunc(n.comesAfter(), func(r Ref) bool {
+func (g *Graph) waitsFor(n *node, key string) bool {
+	return slices.ContainsFunc(n.after, func(r Ref) bool {
 		if r.ref() == key {
 			return true
 		}
@@ -68,7 +74,7 @@ func (g *Graph) waitsFor(n node, key string) bool {
 			return !e.Foreign && (phase.State == phases.StateFailed || phase.Reason == string(fault.Quota))
 		}
 		before := g.nodes[g.indexOf(r)]
-		return before.isMade() && !g.isUnknown(r) || g.waitsFor(before, key)
+		return before.made && !g.isUnknown(r) || g.waitsFor(before, key)
 	})
 }
 
@@ -76,5 +82,5 @@ func (g *Graph) waitsFor(n node, key string) bool {
 func (g *Graph) isUnknown(r Ref) bool {
 	phase, decided := g.phases[r.ref()]
 	_, planned := g.exists[r.ref()]
-	return !decided && !planned || phase.State == phases.StateUnknown || slices.ContainsFunc(g.nodes[g.indexOf(r)].comesAfter(), g.isUnknown)
+	return !decided && !planned || phase.State == phases.StateUnknown || slices.ContainsFunc(g.nodes[g.indexOf(r)].after, g.isUnknown)
 }

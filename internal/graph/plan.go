@@ -84,27 +84,27 @@ func (g *Graph) Plan(ctx context.Context) []Step {
 
 // planWanted plans what the spec asks for.
 func (g *Graph) planWanted(ctx context.Context) (steps []Step) {
-	all, stuck, before := map[node][]Step{}, map[string]bool{}, maps.Clone(g.ledger.Entries)
-	plan := func(n node) {
-		key, planned := n.ref(), n.plan(ctx, g)
+	all, stuck, before := map[string][]Step{}, map[string]bool{}, maps.Clone(g.ledger.Entries)
+	plan := func(n *node) {
+		key, planned := n.key, n.plan(ctx, slices.DeleteFunc(refs(n.after), func(key string) bool { return g.exists[key] }))
 		g.exists[key] = len(planned) == 0 || planned[len(planned)-1].exists()
-		waits := slices.ContainsFunc(n.comesAfter(), func(r Ref) bool { return stuck[r.ref()] })
+		waits := slices.ContainsFunc(n.after, func(r Ref) bool { return stuck[r.ref()] })
 		fails := slices.ContainsFunc(planned, func(s Step) bool { return s.Action == ActionFail })
 		stuck[key] = waits || fails || g.phases[key].Reason == decide.ReasonNameTaken
 		g.stays[key] = waits || fails && g.holds[key]
-		all[n] = planned
+		all[key] = planned
 	}
 	for _, n := range g.nodes {
 		plan(n)
 	}
 	for _, n := range g.again() {
-		if e := before[n.ref()]; e != nil {
-			g.ledger.Entries[n.ref()] = e
+		if e := before[n.key]; e != nil {
+			g.ledger.Entries[n.key] = e
 		}
 		plan(n)
 	}
 	for _, n := range g.nodes {
-		steps = append(steps, all[n]...)
+		steps = append(steps, all[n.key]...)
 	}
 	return steps
 }
@@ -137,17 +137,14 @@ func (g *Graph) planRemoval(ctx context.Context, wanted map[string]bool) []Step 
 
 // planLeave plans the removal of what the ledger has under a key. Held are the keys that come after it and stay.
 func (g *Graph) planLeave(ctx context.Context, key string, held []string, spec map[string]bool) []Step {
-	e := g.ledger.Entries[key]
 	why, kept := g.keeps(key)
 	switch {
 	case kept && !g.deleting:
 		return []Step{g.stepOf(key, ActionKeep, why)}
 	case len(held) > 0:
 		return []Step{g.stepOf(key, ActionWait, waitsUntilGone(held, spec).Message)}
-	case g.kinds[e.Kind] == nil:
-		return []Step{g.stepOf(key, ActionFail, unknownKind(e).Message)}
 	}
-	return g.kinds[e.Kind].planLeave(ctx, g, key)
+	return g.leftover(key).plan(ctx, nil)
 }
 
 // stepOf what the ledger has under a key.
@@ -156,41 +153,28 @@ func (g *Graph) stepOf(key string, action Action, why string) Step {
 	return Step{Key: key, Kind: e.Kind, Action: action, ID: e.ID, Why: why}
 }
 
-func (n *gate) plan(_ context.Context, g *Graph) []Step {
-	if before, waits := g.firstUnready(n.after); waits {
-		return []Step{{Key: n.name, Action: ActionWait, Why: phases.WaitsFor(before).Message}}
+func (g *Graph) planGate(name string, check func() phases.Phase, after []Ref) []Step {
+	phase := phases.WaitsFor(g.firstUnready(after))
+	if g.firstUnready(after) == "" {
+		phase = check()
+		g.phases[name] = phase
 	}
-	phase := n.check()
-	g.phases[n.name] = phase
 	switch phase.State {
 	case phases.StateReady:
 		return nil
 	case phases.StateFailed:
-		return []Step{{Key: n.name, Action: ActionFail, Why: phase.Message}}
+		return []Step{{Key: name, Action: ActionFail, Why: phase.Message}}
 	}
-	return []Step{{Key: n.name, Action: ActionWait, Why: phase.Message}}
+	return []Step{{Key: name, Action: ActionWait, Why: phase.Message}}
 }
 
-func (h *Handle[T]) plan(ctx context.Context, g *Graph) []Step {
-	var missing []string
-	for _, r := range h.want.After {
-		if !g.exists[r.ref()] {
-			missing = append(missing, r.ref())
-		}
-	}
-	w := h.wish(strings.Join(missing, ", "))
-	p := &plan[T]{round: h.begin(w), missing: missing}
+func (h *Handle[T]) plan(ctx context.Context, missing []string) []Step {
+	p := &plan[T]{round: h.begin(h.wish(strings.Join(missing, ", "))), missing: missing}
 	planned := p.steps(ctx)
 	e := h.entry()
-	changed := g.phases[h.want.Key].Reason == decide.ReasonClaimChanged
-	g.holds[h.want.Key] = e != nil && (e.State != ledgerv1.Bound || p.sight.ID != e.ID || changed) // otherwise it was noted before that was seen
+	changed := h.g.phases[h.want.Key].Reason == decide.ReasonClaimChanged
+	h.g.holds[h.want.Key] = e != nil && (e.State != ledgerv1.Bound || p.sight.ID != e.ID || changed) // otherwise it was noted before that was seen
 	return planned
-}
-
-func (k *Kind[T]) planLeave(ctx context.Context, g *Graph, key string) []Step {
-	h := handleOf(g, k, key)
-	p := &plan[T]{round: h.begin(k.unwanted(g, key))}
-	return p.steps(ctx)
 }
 
 // plan is a round that does the reads, records all other steps, and continues as if they were done.

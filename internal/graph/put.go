@@ -36,31 +36,24 @@ type Object struct {
 
 // Put adds a Kubernetes object. An existing object of that name that isn't the owner's isn't touched.
 func (g *Graph) Put(o Object) Ref {
-	n := &put{Object: o}
-	g.nodes = append(g.nodes, n)
-	return n
+	p := &put{g, o}
+	return g.add(&node{key: o.Key, condition: o.Condition, after: o.After, reconcile: p.reconcile, plan: p.plan})
 }
 
-type put struct{ Object }
+type put struct {
+	g *Graph
+	Object
+}
 
-func (n *put) ref() string       { return n.Key }
-func (n *put) condition() string { return n.Condition }
-func (n *put) service() *Service { return inside }
-func (n *put) comesAfter() []Ref { return n.After }
-func (n *put) isMade() bool      { return false }
-
-func (n *put) reconcile(ctx context.Context, g *Graph) phases.Phase {
-	if before, waits := g.firstUnready(n.After); waits {
-		return phases.WaitsFor(before)
-	}
-	wanted, existing, err := n.look(ctx, g)
+func (n *put) reconcile(ctx context.Context, _ string) phases.Phase {
+	wanted, existing, err := n.look(ctx)
 	switch {
 	case err != nil:
 	case existing == nil: // an apply would overwrite what another client has created meanwhile
-		err = makeNew(ctx, g.engine.Client, wanted)
+		err = makeNew(ctx, n.g.engine.Client, wanted)
 	default:
 		wanted.SetUID(existing.GetUID()) // or it has been replaced since
-		err = apply(ctx, g.engine.Client, wanted)
+		err = apply(ctx, n.g.engine.Client, wanted)
 	}
 	if err != nil {
 		return phases.Of(err)
@@ -68,20 +61,19 @@ func (n *put) reconcile(ctx context.Context, g *Graph) phases.Phase {
 	return phases.Ready()
 }
 
-func (n *put) plan(ctx context.Context, g *Graph) []Step {
-	step := Step{Key: n.Key, Action: ActionCreate, After: slices.DeleteFunc(refs(n.After), func(key string) bool { return g.exists[key] })}
-	if len(step.After) > 0 {
+func (n *put) plan(ctx context.Context, missing []string) []Step {
+	step := Step{Key: n.Key, Action: ActionCreate, After: missing}
+	if len(missing) > 0 {
 		return []Step{step}
 	}
-	if before, waits := g.firstUnready(n.After); waits {
+	if before := n.g.firstUnready(n.After); before != "" {
 		return []Step{{Key: n.Key, Action: ActionWait, Why: phases.WaitsFor(before).Message}}
 	}
-	step.After = nil
-	wanted, existing, err := n.look(ctx, g)
+	wanted, existing, err := n.look(ctx)
 	if err == nil {
 		step.Kind, step.ID = wanted.GetKind(), wanted.GetName()
 		applied := wanted.DeepCopy()
-		err = apply(ctx, g.engine.Client, applied, client.DryRunAll)
+		err = apply(ctx, n.g.engine.Client, applied, client.DryRunAll)
 		if apierrors.IsForbidden(err) { // a plan may have read access only: then compare with what we would apply
 			err = nil
 		} else {
@@ -101,20 +93,20 @@ func (n *put) plan(ctx context.Context, g *Graph) []Step {
 }
 
 // look builds the wanted object, and reads the existing one past the cache; nil if there is none.
-func (n *put) look(ctx context.Context, g *Graph) (wanted, existing *unstructured.Unstructured, err error) {
-	if wanted, err = n.wanted(ctx, g); err != nil {
+func (n *put) look(ctx context.Context) (wanted, existing *unstructured.Unstructured, err error) {
+	if wanted, err = n.wanted(ctx); err != nil {
 		return nil, nil, err
 	}
 	existing = &unstructured.Unstructured{}
 	existing.SetGroupVersionKind(wanted.GroupVersionKind())
 	what := wanted.GetKind() + " " + wanted.GetName()
-	err = g.engine.Live.Get(ctx, client.ObjectKeyFromObject(wanted), existing)
+	err = n.g.engine.Live.Get(ctx, client.ObjectKeyFromObject(wanted), existing)
 	if apierrors.IsNotFound(err) {
 		return wanted, nil, nil
 	} else if err != nil {
 		return nil, nil, &fault.Error{Class: classOf(err), Op: "read " + what, Err: err}
 	}
-	if !slices.ContainsFunc(existing.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == g.owner.GetUID() }) {
+	if !slices.ContainsFunc(existing.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == n.g.owner.GetUID() }) {
 		return nil, nil, &fault.Error{Class: fault.Conflict, Err: fmt.Errorf(
 			"%s exists already and doesn't belong to this object: delete it, or create this object with another name", what)}
 	}
@@ -122,7 +114,7 @@ func (n *put) look(ctx context.Context, g *Graph) (wanted, existing *unstructure
 }
 
 // wanted is the object as it is applied: beside its owner, and with a reference to it.
-func (n *put) wanted(ctx context.Context, g *Graph) (*unstructured.Unstructured, error) {
+func (n *put) wanted(ctx context.Context) (*unstructured.Unstructured, error) {
 	object, err := n.Make(ctx)
 	if err != nil {
 		return nil, err
@@ -130,7 +122,7 @@ func (n *put) wanted(ctx context.Context, g *Graph) (*unstructured.Unstructured,
 	if object == nil || reflect.ValueOf(object).IsNil() || object.GetName() == "" {
 		return nil, fault.Invalidf("the object under %s has no name: this is a bug, please report it", n.Key)
 	}
-	kind, err := apiutil.GVKForObject(object, g.engine.Client.Scheme())
+	kind, err := apiutil.GVKForObject(object, n.g.engine.Client.Scheme())
 	if err != nil {
 		return nil, err
 	}
@@ -140,8 +132,8 @@ func (n *put) wanted(ctx context.Context, g *Graph) (*unstructured.Unstructured,
 	}
 	u := &unstructured.Unstructured{Object: fields}
 	u.SetGroupVersionKind(kind)
-	u.SetNamespace(g.owner.GetNamespace())
-	reference, err := ledgers.ReferenceTo(g.owner, g.engine.Client.Scheme())
+	u.SetNamespace(n.g.owner.GetNamespace())
+	reference, err := ledgers.ReferenceTo(n.g.owner, n.g.engine.Client.Scheme())
 	u.SetOwnerReferences([]metav1.OwnerReference{reference})
 	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
 	unstructured.RemoveNestedField(u.Object, "status")

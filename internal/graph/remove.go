@@ -34,13 +34,9 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 			if len(g.holders(key, wanted)) > 0 {
 				continue
 			}
-			condition, service := g.ledger.Entries[key].Condition, g.serviceOf(key)
-			if phase, refused := report.stop(condition, service); refused {
-				report.add(condition, key, service, phase)
-				continue
-			}
 			known := len(g.ledger.Entries)
-			progress = g.removeEntry(ctx, key, report) || len(g.ledger.Entries) > known || progress // a sweep may have found more
+			g.reconcile(ctx, g.leftover(key), report)
+			progress = progress || !report.has(key) || len(g.ledger.Entries) > known // a sweep may have found more
 		}
 	}
 	left = g.unwanted(wanted)
@@ -55,7 +51,7 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 		case circle:
 			report.add(g.ledger.Entries[key].Condition, key, inside, inACircle(key, holders))
 		default:
-			report.add(g.ledger.Entries[key].Condition, key, g.serviceOf(key), waitsUntilGone(holders, wanted))
+			report.add(g.ledger.Entries[key].Condition, key, g.leftover(key).service, waitsUntilGone(holders, wanted))
 		}
 	}
 }
@@ -186,28 +182,16 @@ func (g *Graph) noteStrays(kind string, in Scope, found []decide.Thing) {
 	}
 }
 
-func (g *Graph) removeEntry(ctx context.Context, key string, report *report) (gone bool) {
+// leftover is what the ledger has under a key that the spec doesn't ask for.
+func (g *Graph) leftover(key string) *node {
 	e := g.ledger.Entries[key]
-	kind, ok := g.kinds[e.Kind]
-	if !ok {
-		report.add(e.Condition, key, inside, unknownKind(e))
-		return false
+	if kind, known := g.kinds[e.Kind]; known {
+		return kind.leftover(g, key)
 	}
-	gone, phase := kind.leave(ctx, g, key)
-	if !gone {
-		report.add(e.Condition, key, kind.service(), phase)
+	why := phases.Failed("this version doesn't know the kind %q that the ledger names: go back to the version that wrote it", e.Kind)
+	return &node{
+		key: key, condition: e.Condition, service: inside,
+		reconcile: func(context.Context, string) phases.Phase { return why },
+		plan:      func(context.Context, []string) []Step { return []Step{g.stepOf(key, ActionFail, why.Message)} },
 	}
-	return gone
-}
-
-// serviceOf is the service of the kind that the ledger has under a key.
-func (g *Graph) serviceOf(key string) *Service {
-	if kind, known := g.kinds[g.ledger.Entries[key].Kind]; known {
-		return kind.service()
-	}
-	return inside
-}
-
-func unknownKind(e *ledgerv1.Entry) phases.Phase {
-	return phases.Failed("this version doesn't know the kind %q that the ledger names: go back to the version that wrote it", e.Kind)
 }

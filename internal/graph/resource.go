@@ -9,26 +9,32 @@ import (
 )
 
 // reconcile one node, unless its service has refused a call or is silent.
-func (g *Graph) reconcile(ctx context.Context, n node, report *report) {
-	phase, refused := report.stop(n.condition(), n.service())
-	if !refused {
-		phase = n.reconcile(ctx, g)
+func (g *Graph) reconcile(ctx context.Context, n *node, report *report) {
+	phase, refused := report.stop(n.condition, n.service)
+	before := g.firstUnready(n.after)
+	switch {
+	case refused:
+	case before != "" && n.service == inside:
+		phase = phases.WaitsFor(before)
+	default:
+		phase = n.reconcile(ctx, before)
 	}
-	g.phases[n.ref()] = phase
-	report.add(n.condition(), n.ref(), n.service(), phase)
+	g.phases[n.key] = phase
+	if phase.State != "" || g.wants(n.key) { // otherwise it has left the ledger
+		report.add(n.condition, n.key, n.service, phase)
+	}
 }
 
-// reconcile brings one resource a step further.
-func (h *Handle[T]) reconcile(ctx context.Context, g *Graph) phases.Phase {
-	before, _ := g.firstUnready(h.want.After)
-	phase, _ := h.run(ctx, h.wish(before))
-	return phase
-}
-
-// leave deletes the resource under a key that the spec doesn't ask for, and reports whether it is confirmed gone.
-func (k *Kind[T]) leave(ctx context.Context, g *Graph, key string) (gone bool, _ phases.Phase) {
-	phase, gone := handleOf(g, k, key).run(ctx, k.unwanted(g, key))
-	return gone, phase
+func (h *Handle[T]) node() *node {
+	claim := h.want.Claim
+	n := &node{
+		key: h.want.Key, condition: h.want.Condition, after: h.want.After, service: h.kind.Service, kind: h.kind.Name,
+		made: !claim.claim.Uses, named: claim.claim.ID, reconcile: h.run, plan: h.plan,
+	}
+	if claim.resolve != nil && n.named == "" {
+		n.recorded = h.recorded
+	}
+	return n
 }
 
 // handleOf is a handle of a key that is only in the ledger.
@@ -36,38 +42,45 @@ func handleOf[T any](g *Graph, k *Kind[T], key string) *Handle[T] {
 	return &Handle[T]{g: g, kind: k, want: Want[T]{Key: key}}
 }
 
+// leftover is what the ledger has under a key that the spec doesn't ask for. It is deleted.
+func (k *Kind[T]) leftover(g *Graph, key string) *node {
+	n := handleOf(g, k, key).node()
+	n.condition = g.ledger.Entries[key].Condition
+	return n
+}
+
 func (k *Kind[T]) kindName() string  { return k.Name }
 func (k *Kind[T]) service() *Service { return k.Service }
 
-// unwanted is the wish that nothing is under a key.
-func (k *Kind[T]) unwanted(g *Graph, key string) decide.Wish {
+// wish is what the spec says of a key, which may be that it is to be gone, and what the kind and the engine add to that. Before is what it
+// comes after that isn't ready.
+func (h *Handle[T]) wish(before string) decide.Wish {
+	g, k, key := h.g, h.kind, h.want.Key
 	service := g.engine.service(k.Service)
-	var released []string
-	if k.Tag == nil {
-		released = g.ledger.Released(k.Name)
-	}
-	return decide.Wish{
-		Kind: k.Name, Ledger: g.ledger.Entries, Named: g.named[k.Name], Unnamed: g.unnamed(k.Name, key), Released: released,
+	w := decide.Wish{
+		Kind: k.Name, Ledger: g.ledger.Entries, Named: g.named(k.Name), Unnamed: g.unnamed(k.Name, key),
 		Owner: g.ledger.OwnerID, Key: key, Lies: k.scopeOf(g, key), Within: k.Within, Undeletable: k.Delete == nil,
 		Tagged: k.Tag != nil, GoneAfter: k.GoneAfter, Settle: service.Settle,
 		Poll: service.Poll, Slowly: service.slowly(), Leads: g.engine.Creates.Leads(), Deleting: g.deleting,
 	}
-}
-
-func (h *Handle[T]) wish(before string) decide.Wish {
-	w := h.kind.unwanted(h.g, h.want.Key)
+	if k.Tag == nil {
+		w.Released = g.ledger.Released(k.Name)
+	}
+	if !g.wants(key) {
+		return w
+	}
 	w.Wanted, w.Claim, w.Fresh, w.Before, w.IfLost = true, h.want.Claim.decided(), h.fresh(), before, h.want.IfLost
 	w.Chooses, w.Updates, w.Again = h.want.Choose != nil, h.want.Update != nil, h.want.Again
 	if r := h.want.Repair; r != nil {
 		w.Repairs, w.Patience, w.Limits = true, r.After, r.Limits
 	}
 	w.Unproven = map[string]phases.Phase{}
-	for _, o := range h.g.unproven {
-		if o.Kind == h.kind.Name {
+	for _, o := range g.unproven {
+		if o.Kind == k.Name {
 			w.Unproven[o.ID] = o.phase()
 		}
 	}
-	w.Generation, w.Moved = h.g.owner.GetGeneration()+h.want.Given, h.g.ledger.Moved()
+	w.Generation, w.Moved = g.owner.GetGeneration()+h.want.Given, g.ledger.Moved()
 	return w
 }
 

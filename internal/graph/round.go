@@ -32,9 +32,9 @@ type round[T any] struct {
 	more int
 }
 
-// run lets decide and the steps alternate until the round ends. Gone reports that the key isn't in the ledger any more.
-func (h *Handle[T]) run(ctx context.Context, w decide.Wish) (_ phases.Phase, gone bool) {
-	r := h.begin(w)
+// run lets decide and the steps alternate until the round ends. A key that the spec doesn't ask for has no state when it has left the ledger.
+func (h *Handle[T]) run(ctx context.Context, before string) phases.Phase {
+	r := h.begin(h.wish(before))
 	defer r.end()
 	for n := 0; r.mayGoOn(n); n++ {
 		s := decide.Next(r.wish, h.entry(), r.sight, h.g.engine.Clock.Now())
@@ -43,12 +43,12 @@ func (h *Handle[T]) run(ctx context.Context, w decide.Wish) (_ phases.Phase, gon
 			continue
 		}
 		if err := r.write(ctx, s); err != nil {
-			return phases.Of(err), false
+			return phases.Of(err)
 		}
 		if left := h.entry(); s.Entry == nil && left != nil && (s.Verb == decide.Forget || s.Verb == decide.Release) {
-			return phases.Deleting(), false // another resource was found under the key
+			return phases.Deleting() // another resource was found under the key
 		}
-		return s.Phase, h.entry() == nil
+		return s.Phase
 	}
 	panic("graph: the steps of " + h.want.Key + " don't come to an end")
 }
@@ -249,17 +249,17 @@ func (r *round[T]) lookUp(ctx context.Context, in Scope) error {
 	if fault.IsNotFound(err) { // a list may be wrong once
 		id, err = r.want.Claim.resolve(ctx)
 	}
-	none := fault.IsNotFound(err)
+	none, n := fault.IsNotFound(err), r.g.nodes[r.g.indexOf(r)]
 	switch {
 	case err == nil && id == "":
 		return fault.Invalidf("the lookup returned no %s and no error: this is a bug, please report it", r.kind.Name)
 	case err == nil:
-		r.g.names(r.kind.Name, id)
+		n.named = id
 	case !none:
 		return err
 	}
-	delete(r.g.lookups, r.want.Key)
-	r.wish.Named, r.wish.Unnamed = r.g.named[r.kind.Name], r.g.unnamed(r.kind.Name, r.want.Key)
+	n.recorded = nil
+	r.wish.Named, r.wish.Unnamed = r.g.named(r.kind.Name), r.g.unnamed(r.kind.Name, r.want.Key)
 	switch {
 	case !none:
 		return r.get(ctx, id, in)
