@@ -271,22 +271,13 @@ func (g *Graph) Reconcile(ctx context.Context) (_ ctrl.Result, err error) {
 		report.retract(n.condition, n.key)
 		g.reconcile(ctx, n, report)
 	}
-	g.removeUnless(ctx, g.wanted(), report)
+	g.remove(ctx, report)
 	g.reportUnproven(report)
 	result, err := report.conclude(g.owner)
 	if err == nil && g.begun() {
 		result.Priority = ptr.To(creates.Urgent)
 	}
 	return result, err
-}
-
-// wanted are the keys that the spec asks for.
-func (g *Graph) wanted() map[string]bool {
-	wanted := map[string]bool{}
-	for _, n := range g.nodes {
-		wanted[n.key] = true
-	}
-	return wanted
 }
 
 // reportUnproven reports what nothing proves the owner of, also where no key stands for it.
@@ -321,7 +312,7 @@ func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, err error
 	if err := g.sweep(ctx); err != nil { // unless something of ours is left that requires it
 		report.add(ReadyCondition, "", several, phases.Of(err))
 	}
-	g.removeUnless(ctx, nil, report)
+	g.remove(ctx, report)
 	g.reportUnproven(report)
 	gone := len(g.ledger.Entries) == 0 && report.empty()
 	if gone {

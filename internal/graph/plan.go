@@ -63,7 +63,7 @@ func (s Step) exists() bool {
 // reads, and changes nothing: neither outside nor in the ledger.
 func (g *Graph) Plan(ctx context.Context) []Step {
 	g.exists, g.stays, g.holds = map[string]bool{}, map[string]bool{}, map[string]bool{}
-	steps, wanted := g.planWanted(ctx), g.wanted()
+	steps := g.planWanted(ctx)
 	for _, o := range g.unproven {
 		g.stays[o.String()] = true
 	}
@@ -73,7 +73,7 @@ func (g *Graph) Plan(ctx context.Context) []Step {
 			steps = append(steps, failing(Step{}, err.Error()))
 		}
 	}
-	steps = append(steps, g.planRemoval(ctx, wanted)...)
+	steps = append(steps, g.planRemoval(ctx)...)
 	for _, o := range g.unproven {
 		if !slices.ContainsFunc(steps, func(s Step) bool { return s.Action == ActionFail && s.Kind == o.Kind }) {
 			steps = append(steps, failing(Step{Kind: o.Kind, ID: o.ID}, o.phase().Message))
@@ -89,9 +89,8 @@ func (g *Graph) planWanted(ctx context.Context) (steps []Step) {
 		key, planned := n.key, n.plan(ctx, slices.DeleteFunc(refs(n.after), func(key string) bool { return g.exists[key] }))
 		g.exists[key] = len(planned) == 0 || planned[len(planned)-1].exists()
 		waits := slices.ContainsFunc(n.after, func(r Ref) bool { return stuck[r.ref()] })
-		fails := slices.ContainsFunc(planned, func(s Step) bool { return s.Action == ActionFail })
-		stuck[key] = waits || fails || g.phases[key].Reason == decide.ReasonNameTaken
-		g.stays[key] = waits || fails && g.holds[key]
+		stuck[key] = waits || fails(planned) || g.phases[key].Reason == decide.ReasonNameTaken
+		g.stays[key] = waits || fails(planned) && g.holds[key]
 		all[key] = planned
 	}
 	for _, n := range g.nodes {
@@ -109,42 +108,30 @@ func (g *Graph) planWanted(ctx context.Context) (steps []Step) {
 	return steps
 }
 
-func (g *Graph) planRemoval(ctx context.Context, wanted map[string]bool) []Step {
-	var steps []Step
-	left, spec := slices.DeleteFunc(g.ledger.Keys(), func(key string) bool { return wanted[key] }), wanted
-	if g.deleting {
-		spec = nil
-	}
-	for len(left) > 0 {
-		i := slices.IndexFunc(left, func(key string) bool {
-			return !slices.ContainsFunc(g.holders(key, spec), func(d string) bool { return slices.Contains(left, d) })
-		})
-		if i < 0 { // each of them is held by another one
-			for _, key := range left {
-				steps = append(steps, g.stepOf(key, ActionFail, inACircle(key, g.holders(key, spec)).Message))
-			}
-			break
+func (g *Graph) planRemoval(ctx context.Context) (steps []Step) {
+	for _, key := range g.ledger.Keys() {
+		if why, kept := g.keeps(key); kept && !g.wants(key) {
+			steps, g.stays[key] = append(steps, g.stepOf(key, ActionKeep, why)), true
 		}
-		key := left[i]
-		left = slices.Delete(left, i, i+1)
-		held := slices.DeleteFunc(g.holders(key, spec), func(d string) bool { return !g.stays[d] })
-		planned := g.planLeave(ctx, key, held, spec)
-		g.stays[key] = len(held) > 0 || slices.ContainsFunc(planned, func(s Step) bool { return s.Action == ActionFail || s.Action == ActionKeep })
+	}
+	circle := g.inReverse(func(key string, holders []string) {
+		var planned []Step
+		if held := slices.DeleteFunc(holders, func(h string) bool { return !g.stays[h] }); len(held) > 0 {
+			planned, g.stays[key] = []Step{g.stepOf(key, ActionWait, g.waitsUntilGone(held).Message)}, true
+		} else {
+			planned = g.leftover(key).plan(ctx, nil)
+			g.stays[key] = fails(planned)
+		}
 		steps = append(steps, planned...)
+	})
+	for _, key := range circle {
+		steps = append(steps, g.stepOf(key, ActionFail, inACircle(key, g.holders(key)).Message))
 	}
 	return steps
 }
 
-// planLeave plans the removal of what the ledger has under a key. Held are the keys that come after it and stay.
-func (g *Graph) planLeave(ctx context.Context, key string, held []string, spec map[string]bool) []Step {
-	why, kept := g.keeps(key)
-	switch {
-	case kept && !g.deleting:
-		return []Step{g.stepOf(key, ActionKeep, why)}
-	case len(held) > 0:
-		return []Step{g.stepOf(key, ActionWait, waitsUntilGone(held, spec).Message)}
-	}
-	return g.leftover(key).plan(ctx, nil)
+func fails(steps []Step) bool {
+	return slices.ContainsFunc(steps, func(s Step) bool { return s.Action == ActionFail })
 }
 
 // stepOf what the ledger has under a key.

@@ -15,44 +15,41 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
-// removeUnless deletes what the ledger has and the spec doesn't want; without a spec that is everything. A resource is deleted
-// when nothing comes after it any more, so one pass can remove a whole branch whose resources are already gone.
-func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report *report) {
-	left := g.unwanted(wanted)
-	if wanted != nil && len(left) > 0 {
+// remove deletes what the ledger has and the spec doesn't ask for.
+func (g *Graph) remove(ctx context.Context, report *report) {
+	if left := g.unwanted(); !g.deleting && len(left) > 0 {
 		if err := g.ledger.Current(ctx); err != nil {
 			report.add(ReadyCondition, left[0], inside, phases.Of(err))
 			return
 		}
 	}
-	for progress := true; progress; {
-		progress = false
-		for _, key := range g.unwanted(wanted) {
-			if report.has(key) || g.ledger.Entries[key] == nil { // after a failed write the ledger is as it was read
-				continue
-			}
-			if len(g.holders(key, wanted)) > 0 {
-				continue
-			}
-			known := len(g.ledger.Entries)
-			g.reconcile(ctx, g.leftover(key), report)
-			progress = progress || !report.has(key) || len(g.ledger.Entries) > known // a sweep may have found more
+	circle := g.inReverse(func(key string, holders []string) {
+		if n := g.leftover(key); len(holders) == 0 {
+			g.reconcile(ctx, n, report)
+		} else {
+			report.add(n.condition, key, n.service, g.waitsUntilGone(holders))
 		}
-	}
-	left = g.unwanted(wanted)
-	circle := !slices.ContainsFunc(left, func(key string) bool {
-		holders := g.holders(key, wanted)
-		return len(holders) == 0 || slices.ContainsFunc(holders, func(h string) bool { return !slices.Contains(left, h) })
 	})
-	for _, key := range left {
-		holders := g.holders(key, wanted)
-		switch {
-		case report.has(key) || len(holders) == 0:
-		case circle:
-			report.add(g.ledger.Entries[key].Condition, key, inside, inACircle(key, holders))
-		default:
-			report.add(g.ledger.Entries[key].Condition, key, g.leftover(key).service, waitsUntilGone(holders, wanted))
+	for _, key := range circle {
+		report.add(g.ledger.Entries[key].Condition, key, inside, inACircle(key, g.holders(key)))
+	}
+}
+
+// inReverse visits each key that the spec doesn't ask for, also what a visit finds, when all that comes after it was visited. What of that
+// is still there are its holders. So one pass can remove a whole branch whose resources are already gone. If each of those that are left
+// is held by another one, they are returned.
+func (g *Graph) inReverse(visit func(key string, holders []string)) (circle []string) {
+	visited := map[string]bool{}
+	for {
+		left := slices.DeleteFunc(g.unwanted(), func(key string) bool { return visited[key] })
+		i := slices.IndexFunc(left, func(key string) bool {
+			return !slices.ContainsFunc(g.holders(key), func(h string) bool { return slices.Contains(left, h) })
+		})
+		if i < 0 {
+			return left
 		}
+		visit(left[i], g.holders(left[i]))
+		visited[left[i]] = g.ledger.Entries[left[i]] != nil
 	}
 }
 
@@ -61,10 +58,10 @@ func inACircle(key string, holders []string) phases.Phase {
 }
 
 // unwanted are the keys of the ledger that are neither wanted nor kept.
-func (g *Graph) unwanted(wanted map[string]bool) []string {
+func (g *Graph) unwanted() []string {
 	return slices.DeleteFunc(g.ledger.Keys(), func(key string) bool {
 		_, kept := g.keeps(key)
-		return wanted != nil && kept || wanted[key]
+		return kept && !g.deleting || g.wants(key)
 	})
 }
 
@@ -89,9 +86,9 @@ func (g *Graph) keeps(key string) (why string, kept bool) {
 // holders are the keys that have to be gone before one. When everything is deleted, the user's own resources stay in the ledger until
 // the end, and hold nothing up: what the sweep searches for may lie in them, such as in a site, and what status shows of them isn't
 // unproven.
-func (g *Graph) holders(key string, wanted map[string]bool) []string {
+func (g *Graph) holders(key string) []string {
 	switch {
-	case wanted != nil:
+	case !g.deleting:
 		return g.ledger.Dependents(key)
 	case g.ledger.Entries[key].Foreign:
 		holders := g.ledger.Owned()

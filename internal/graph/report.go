@@ -27,9 +27,9 @@ const maxNote, maxMessage = 1024, 32768
 const ReadyCondition = "Ready"
 
 // waitsUntilGone is the phase of what others come after. Some of them may be wanted: then they get something else to come after.
-func waitsUntilGone(dependents []string, wanted map[string]bool) phases.Phase {
+func (g *Graph) waitsUntilGone(dependents []string) phases.Phase {
 	text := "waits until " + strings.Join(dependents, ", ") + " is gone"
-	if still := slices.DeleteFunc(slices.Clone(dependents), func(key string) bool { return !wanted[key] }); len(still) > 0 {
+	if still := slices.DeleteFunc(slices.Clone(dependents), func(key string) bool { return !g.wants(key) }); len(still) > 0 {
 		text = "waits until " + strings.Join(still, ", ") + " doesn't need it any more"
 	}
 	return phases.Phase{State: phases.StateDeleting, Reason: "Deleting", Message: text, Unasked: true}
