@@ -38,7 +38,7 @@ func TestDelete_saysThatALedgerHasACircle(t *testing.T) {
 	graph := &Graph{owner: owner, deleting: true, ledger: &ledgers.Ledger{OwnerID: "o", Entries: entries}}
 	report := newReport(&Engine{})
 	graph.remove(context.Background(), report)
-	g.Expect(report.conditions["LeftReady"]).To(ConsistOf(HaveField("Phase.Message",
+	g.Expect(report.of("LeftReady")).To(ConsistOf(HaveField("Phase.Message",
 		"the ledger has a dependency cycle between right and left: correct the ledger")))
 	g.Expect(entries).To(HaveLen(2))
 }

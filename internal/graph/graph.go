@@ -268,7 +268,7 @@ func (g *Graph) Reconcile(ctx context.Context) (_ ctrl.Result, err error) {
 		g.reconcile(ctx, n, report)
 	}
 	for _, n := range g.again() {
-		report.retract(n.condition, n.key)
+		report.retract(n.key)
 		g.reconcile(ctx, n, report)
 	}
 	g.remove(ctx, report)
@@ -314,7 +314,7 @@ func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, err error
 	}
 	g.remove(ctx, report)
 	g.reportUnproven(report)
-	gone := len(g.ledger.Entries) == 0 && report.empty()
+	gone := len(g.ledger.Entries) == 0 && len(report.findings) == 0
 	if gone {
 		if err := g.close(ctx); err != nil {
 			report.add(ReadyCondition, "", inside, phases.Of(err))

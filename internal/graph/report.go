@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -37,87 +38,48 @@ func (g *Graph) waitsUntilGone(dependents []string) phases.Phase {
 
 // report collects the phases of one reconcile, and turns them into conditions, events and the next poll.
 type report struct {
-	engine     *Engine
-	order      []string // conditions in the order in which they came
-	conditions map[string][]finding
-	seen       map[string]bool
-	// errs are the errors of services, inside those of Kubernetes.
-	errs, inside []error
-	retry        phases.Pace
-	// poll is the shortest interval of the services at which something is in progress.
-	poll     time.Duration
-	services map[*Service]*standing
+	engine   *Engine
+	findings []finding
+	// stopped are the services that refused credentials or didn't answer in time, with the phase of all nodes that come then. The condition is
+	// that of the first one.
+	stopped map[*Service]finding
 }
 
-// standing is the state of a service in one reconcile.
-type standing struct {
-	// stopped is the phase of all nodes after one whose credentials were refused, or which got no answer in time; by is the
-	// condition of that one.
-	stopped *phases.Phase
-	by      string
-	// asked: a call was made; failing: a call ended in an error.
-	asked, failing bool
-}
-
+// finding is the phase of a key.
 type finding struct {
-	key string
+	condition, key string
+	service        *Service
 	phases.Phase
 }
 
-func newReport(e *Engine) *report {
-	return &report{engine: e, conditions: map[string][]finding{}, seen: map[string]bool{}, services: map[*Service]*standing{}}
-}
+func newReport(e *Engine) *report { return &report{engine: e, stopped: map[*Service]finding{}} }
 
 // report starts with the services that haven't answered in this reconcile.
 func (g *Graph) report() *report {
 	r := newReport(g.engine)
 	for service, err := range g.stopped {
 		p := phases.Of(err)
-		r.at(service).stopped = &phases.Phase{State: phases.StateUnknown, Reason: p.Reason, Message: p.Message, FromError: true}
+		r.stopped[service] = finding{Phase: phases.Phase{State: phases.StateUnknown, Reason: p.Reason, Message: p.Message, FromError: true}}
 	}
 	return r
 }
 
-func (r *report) has(key string) bool { return r.seen[key] }
-
-func (r *report) empty() bool { return len(r.order) == 0 }
-
-func (r *report) at(s *Service) *standing {
-	if r.services[s] == nil {
-		r.services[s] = &standing{}
-	}
-	return r.services[s]
-}
-
 func (r *report) add(condition, key string, of *Service, p phases.Phase) {
-	if _, ok := r.conditions[condition]; !ok {
-		r.order = append(r.order, condition)
-	}
-	r.conditions[condition] = append(r.conditions[condition], finding{key, p})
-	r.seen[key] = true
-	service := r.at(of)
-	service.asked = service.asked || !p.Unasked
-	switch {
-	case p.Err == nil:
-	case of == inside:
-		r.inside = append(r.inside, p.Err)
-	default:
-		r.errs = append(r.errs, p.Err)
-		service.failing = true
-	}
+	r.findings = append(r.findings, finding{condition, key, of, p})
 	silent := errors.Is(p.Err, context.DeadlineExceeded)
-	if (p.Reason == string(fault.Credentials) || silent) && service.stopped == nil && of != inside {
-		service.stopped, service.by = &phases.Phase{State: phases.StateUnknown, Reason: p.Reason}, condition
-	}
-	if r.retry = max(r.retry, p.Retry); p.Retry == phases.Poll {
-		poll := r.engine.service(of).Poll
-		r.poll = min(cmp.Or(r.poll, poll), poll)
+	if _, already := r.stopped[of]; !already && of != inside && (p.Reason == string(fault.Credentials) || silent) {
+		r.stopped[of] = finding{condition: condition, Phase: phases.Phase{State: phases.StateUnknown, Reason: p.Reason}}
 	}
 }
 
 // retract the phase of a key, which is added again.
-func (r *report) retract(condition, key string) {
-	r.conditions[condition] = slices.DeleteFunc(r.conditions[condition], func(f finding) bool { return f.key == key })
+func (r *report) retract(key string) {
+	r.findings = slices.DeleteFunc(r.findings, func(f finding) bool { return f.key == key })
+}
+
+// of are the findings of a condition.
+func (r *report) of(condition string) []finding {
+	return slices.DeleteFunc(slices.Clone(r.findings), func(f finding) bool { return f.condition != condition })
 }
 
 // Blocked reports that a prerequisite of the whole graph is missing, such as its credentials. Nothing is read or changed
@@ -131,68 +93,79 @@ func (e *Engine) Blocked(owner Owner, condition string, err error) (ctrl.Result,
 // stop reports whether a service isn't to be called again in this reconcile, because it refused our credentials or
 // doesn't answer; if so, with the phase of a node that would have called it.
 func (r *report) stop(condition string, of *Service) (phases.Phase, bool) {
-	service := r.at(of)
-	if service.stopped == nil {
-		return phases.Phase{}, false
-	}
-	p := *service.stopped
-	if service.by != "" && condition != service.by {
-		p.Message = "waits for " + service.by
+	first, stopped := r.stopped[of]
+	p := first.Phase
+	if first.condition != "" && condition != first.condition {
+		p.Message = "waits for " + first.condition
 	}
 	p.Unasked = true
-	return p, true
+	return p, stopped
 }
 
 // conclude writes the conditions and says when to requeue.
 func (r *report) conclude(owner Owner) (ctrl.Result, error) {
-	if r.retry == phases.Soon {
+	if slices.ContainsFunc(r.findings, func(f finding) bool { return f.Retry == phases.Soon }) {
 		return ctrl.Result{RequeueAfter: jittered(time.Second)}, nil
 	}
-	e := r.engine
-	summary := finding{Phase: phases.Ready()}
+	r.show(owner)
+	var errs []error
+	var poll time.Duration // the shortest interval of the services at which something is in progress
 	var sight strings.Builder
-	for _, condition := range r.order {
-		worst := worstOf(r.conditions[condition])
+	asked, failing := map[*Service]bool{}, map[*Service]bool{}
+	for _, f := range r.findings {
+		if !f.Unasked {
+			asked[f.service] = true
+		}
+		if f.Err != nil {
+			failing[f.service], errs = true, append(errs, f.Err)
+		}
+		if f.Retry == phases.Poll {
+			interval := r.engine.service(f.service).Poll
+			poll = min(cmp.Or(poll, interval), interval)
+		}
+		if f.FromError { // the text of an error may differ each time
+			f.Message = ""
+		}
+		_, _ = fmt.Fprintln(&sight, f.condition, f.key, f.Reason, f.Message)
+	}
+	// If another service was called without an error, the owner is requeued at the poll interval, not with the queue's backoff: the error is
+	// in the conditions.
+	maps.DeleteFunc(asked, func(of *Service, _ bool) bool { return of == inside || failing[of] })
+	if err := errors.Join(errs...); failing[inside] || err != nil && len(asked) == 0 {
+		return ctrl.Result{}, err
+	}
+	slowly, polls := r.engine.service(nil).slowly(), &r.engine.polls
+	if poll == 0 && len(errs) == 0 {
+		polls.rest(owner.GetUID())
+		return ctrl.Result{RequeueAfter: jittered(slowly)}, nil
+	}
+	interval := cmp.Or(poll, slowly)
+	since := polls.since(owner.GetUID(), sight.String(), r.engine.Clock.Now(), 2*max(interval, slowly))
+	return ctrl.Result{RequeueAfter: jittered(Interval(interval, since))}, nil
+}
+
+// show the findings in the owner's conditions, and their sum.
+func (r *report) show(owner Owner) {
+	summary := finding{Phase: phases.Ready()}
+	shown := map[string]bool{}
+	for _, f := range r.findings {
+		condition := f.condition
+		if shown[condition] {
+			continue
+		}
+		shown[condition] = true
+		worst := worstOf(r.of(condition))
 		if condition != ReadyCondition { // which is a part of the sum only
-			e.set(owner, condition, worst)
+			r.engine.set(owner, condition, worst)
 		}
-		for _, f := range r.conditions[condition] {
-			if f.FromError { // the text of an error may differ each time
-				f.Message = ""
-			}
-			_, _ = fmt.Fprintln(&sight, condition, f.key, f.Reason, f.Message)
-		}
-		if rank(worst.State) > rank(summary.State) {
+		if bySeverity(worst, summary) < 0 {
 			summary = worst
 			if summary.Message != "" && condition != ReadyCondition {
 				summary.Message = condition + ": " + summary.Message
 			}
 		}
 	}
-	e.set(owner, ReadyCondition, summary)
-	err := errors.Join(slices.Concat(r.inside, r.errs)...)
-	if len(r.inside) > 0 || err != nil && !r.goesOnElsewhere() {
-		return ctrl.Result{}, err
-	}
-	slowly := e.service(nil).slowly()
-	if r.poll == 0 && err == nil {
-		e.polls.rest(owner.GetUID())
-		return ctrl.Result{RequeueAfter: jittered(slowly)}, nil
-	}
-	interval := cmp.Or(r.poll, slowly)
-	since := e.polls.since(owner.GetUID(), sight.String(), e.Clock.Now(), 2*max(interval, slowly))
-	return ctrl.Result{RequeueAfter: jittered(Interval(interval, since))}, nil
-}
-
-// goesOnElsewhere reports whether another service was called without an error. Then the owner is requeued at the poll
-// interval, not with the queue's backoff: the error is in the conditions.
-func (r *report) goesOnElsewhere() bool {
-	for of, service := range r.services {
-		if of != inside && service.asked && !service.failing {
-			return true
-		}
-	}
-	return false
+	r.engine.set(owner, ReadyCondition, summary)
 }
 
 // jittered keeps owners from being requeued in step.
@@ -200,36 +173,25 @@ func jittered(interval time.Duration) time.Duration {
 	return interval + time.Duration(rand.Int64N(int64(interval)/5+1)) //nolint:gosec // it decides nothing
 }
 
-func rank(s phases.State) int {
-	switch s {
-	case phases.StateReady:
-		return 0
-	case phases.StateWaiting:
-		return 1
-	case phases.StateDeleting:
-		return 2
-	case phases.StateUnknown:
-		return 3
-	default:
-		return 4
-	}
+// severity of states. One that isn't known is the most severe.
+var severity = []phases.State{phases.StateFailed, phases.StateUnknown, phases.StateDeleting, phases.StateWaiting, phases.StateReady}
+
+func bySeverity(a, b finding) int {
+	return cmp.Compare(slices.Index(severity, a.State), slices.Index(severity, b.State))
 }
 
 // worstOf is the finding that counts for a condition. If several keys share the condition, the message names the key.
 func worstOf(findings []finding) finding {
-	worst := findings[0]
+	worst := slices.MinFunc(findings, bySeverity)
 	var messages []string
 	for _, f := range findings {
-		if rank(f.State) > rank(worst.State) {
-			worst = f
+		switch {
+		case f.State == phases.StateReady || f.Message == "":
+		case len(findings) == 1:
+			messages = append(messages, f.Message)
+		default:
+			messages = append(messages, f.key+": "+f.Message)
 		}
-		if f.State == phases.StateReady || f.Message == "" {
-			continue
-		}
-		if len(findings) > 1 {
-			f.Message = f.key + ": " + f.Message
-		}
-		messages = append(messages, f.Message)
 	}
 	worst.Message = strings.Join(messages, "; ")
 	return worst
