@@ -130,17 +130,25 @@ func (e *Engine) New(ctx context.Context, owner Owner, credentials []string, kin
 	return g, nil
 }
 
-// ID of the resource under a key, as the ledger has it; empty if there is none. Kinds use it for what their resource lies
-// in; it works on deletion too.
-func (g *Graph) ID(key string) string {
-	if g == nil { // kinds are called while the graph is being opened
-		return ""
+// known is what the ledger has under a key; zero if there is nothing, also while the graph is being opened. It works on deletion too.
+func (g *Graph) known(key string) ledgerv1.Entry {
+	if g == nil || g.ledger.Entries[key] == nil {
+		return ledgerv1.Entry{}
 	}
-	if e := g.ledger.Entries[key]; e != nil {
-		return e.ID
-	}
-	return ""
+	return *g.ledger.Entries[key]
 }
+
+// ID of the resource under a key, as the ledger has it; empty if there is none.
+func (g *Graph) ID(key string) string { return g.known(key).ID }
+
+// Scope is what the resource under a key lies in, as the ledger has it; nil if the ledger doesn't say.
+func (g *Graph) Scope(key string) Scope { return g.known(key).Scope }
+
+// Title is the name of the resource under a key, or what it was looked up by, as the ledger has it; empty if it has none.
+func (g *Graph) Title(key string) string { return g.known(key).Title }
+
+// Param is a parameter that was chosen for the resource under a key; empty if there is none.
+func (g *Graph) Param(key, name string) string { return g.known(key).Params[name] }
 
 // Names reports whether the ledger has a resource under any key, or lacks it and nothing proves whose it is: status keeps showing both.
 func (g *Graph) Names(kind, id string) bool {
@@ -155,33 +163,6 @@ func (g *Graph) Names(kind, id string) bool {
 // Unproven reports whether spec or status show a resource that the ledger lacks, and nothing proves whose it is.
 func (g *Graph) Unproven(kind, id string) bool {
 	return slices.ContainsFunc(g.unproven, func(o shown) bool { return o.Kind == kind && o.ID == id })
-}
-
-// Scope is what the resource under a key lies in, as the ledger has it; nil if the ledger doesn't say.
-func (g *Graph) Scope(key string) Scope {
-	if g == nil {
-		return nil
-	}
-	if e, ok := g.ledger.Entries[key]; ok {
-		return e.Scope
-	}
-	return nil
-}
-
-// Title is the name of the resource under a key, or what it was looked up by, as the ledger has it; empty if it has none.
-func (g *Graph) Title(key string) string {
-	if e, ok := g.ledger.Entries[key]; ok {
-		return e.Title
-	}
-	return ""
-}
-
-// Param is a parameter that was chosen for the resource under a key; empty if there is none.
-func (g *Graph) Param(key, name string) string {
-	if e, ok := g.ledger.Entries[key]; ok {
-		return e.Params[name]
-	}
-	return ""
 }
 
 // Handle is a resource of the graph.
@@ -202,10 +183,7 @@ func (h *Handle[T]) Key() string { return h.want.Key }
 func (h *Handle[T]) ID() string { return h.g.ID(h.want.Key) }
 
 // IsUsers reports whether the ledger has the resource as the user's own; false before it exists.
-func (h *Handle[T]) IsUsers() bool {
-	e := h.entry()
-	return e != nil && e.Foreign
-}
+func (h *Handle[T]) IsUsers() bool { return h.g.known(h.want.Key).Foreign }
 
 // OwnKey is what the resource is tagged with, as the ledger has it. Updates write the tag from it, never from what was read.
 func (h *Handle[T]) OwnKey() Key {

@@ -136,7 +136,7 @@ func fails(steps []Step) bool {
 
 // stepOf what the ledger has under a key.
 func (g *Graph) stepOf(key string, action Action, why string) Step {
-	e := g.ledger.Entries[key]
+	e := g.known(key)
 	return Step{Key: key, Kind: e.Kind, Action: action, ID: e.ID, Why: why}
 }
 
@@ -211,7 +211,7 @@ func (p *plan[T]) next(ctx context.Context, s decide.Step) (more bool) {
 		p.add(Step{Action: ActionDelete, ID: s.ID})
 		p.sight.Asked = append(p.sight.Asked, s.ID)
 	case decide.Create:
-		p.add(Step{Action: ActionCreate, Why: cmp.Or(p.why, p.message())})
+		p.add(Step{Action: ActionCreate, Why: cmp.Or(p.why, p.g.known(p.want.Key).Message)})
 		return false
 	case decide.Apply:
 		p.add(p.changed())
@@ -273,14 +273,6 @@ func (p *plan[T]) hide() {
 
 func (p *plan[T]) isGone(id string) bool { return p.sight.ID == id && p.sight.Object == nil }
 
-// message of a refusal.
-func (p *plan[T]) message() string {
-	if e := p.entry(); e != nil {
-		return e.Message
-	}
-	return ""
-}
-
 func (p *plan[T]) changed() Step {
 	s := Step{Action: ActionChange, ID: p.ID(), Changes: p.sight.Changes}
 	if len(s.Changes) == 0 { // what the service may have undone is applied again
@@ -294,10 +286,7 @@ func (p *plan[T]) conclude(s decide.Step) (more bool) {
 	e := p.entry()
 	p.g.phases[p.want.Key] = s.Phase
 	deleted := len(p.planned) > 0 && p.planned[len(p.planned)-1].Action == ActionDelete
-	step := Step{Action: ActionWait, Why: s.Phase.Message}
-	if e != nil {
-		step.ID = e.ID
-	}
+	step := Step{Action: ActionWait, ID: p.ID(), Why: s.Phase.Message}
 	switch {
 	case s.Verb == decide.Gone:
 		return false
