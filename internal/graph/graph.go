@@ -69,8 +69,6 @@ type Graph struct {
 	exists map[string]bool
 	// stays are what a plan leaves as it is, so that what it comes after stays, too: keys, and what is unproven.
 	stays map[string]bool
-	// holds: the ledger doesn't say yet what a wanted key comes after by the spec, so that what it came after isn't let go.
-	holds map[string]bool
 }
 
 // AnyKind is a Kind of any type.

@@ -62,7 +62,7 @@ func (s Step) exists() bool {
 // Plan reports what Reconcile would do in the end; if nothing was added to the graph, what Delete would do. It only
 // reads, and changes nothing: neither outside nor in the ledger.
 func (g *Graph) Plan(ctx context.Context) []Step {
-	g.exists, g.stays, g.holds = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	g.exists, g.stays = map[string]bool{}, map[string]bool{}
 	steps := g.planWanted(ctx)
 	for _, o := range g.unproven {
 		g.stays[o.String()] = true
@@ -90,7 +90,7 @@ func (g *Graph) planWanted(ctx context.Context) (steps []Step) {
 		g.exists[key] = len(planned) == 0 || planned[len(planned)-1].exists()
 		waits := slices.ContainsFunc(n.after, func(r Ref) bool { return stuck[r.ref()] })
 		stuck[key] = waits || fails(planned) || g.phases[key].Reason == decide.ReasonNameTaken
-		g.stays[key] = waits || fails(planned) && g.holds[key]
+		g.stays[key] = waits || g.stays[key]
 		all[key] = planned
 	}
 	for _, n := range g.nodes {
@@ -146,21 +146,23 @@ func (g *Graph) planGate(name string, check func() phases.Phase, after []Ref) []
 		phase = check()
 		g.phases[name] = phase
 	}
+	step := Step{Key: name, Action: ActionWait, Why: phase.Message}
 	switch phase.State {
 	case phases.StateReady:
 		return nil
 	case phases.StateFailed:
-		return []Step{{Key: name, Action: ActionFail, Why: phase.Message}}
+		step.Action = ActionFail
 	}
-	return []Step{{Key: name, Action: ActionWait, Why: phase.Message}}
+	return []Step{step}
 }
 
 func (h *Handle[T]) plan(ctx context.Context, missing []string) []Step {
 	p := &plan[T]{round: h.begin(h.wish(strings.Join(missing, ", "))), missing: missing}
 	planned := p.steps(ctx)
 	e := h.entry()
-	changed := h.g.phases[h.want.Key].Reason == decide.ReasonClaimChanged
-	h.g.holds[h.want.Key] = e != nil && (e.State != ledgerv1.Bound || p.sight.ID != e.ID || changed) // otherwise it was noted before that was seen
+	// What failed before the ledger says what it comes after by the spec doesn't let go what it came after.
+	unnoted := e != nil && (e.State != ledgerv1.Bound || p.sight.ID != e.ID || h.g.phases[h.want.Key].Reason == decide.ReasonClaimChanged)
+	h.g.stays[h.want.Key] = unnoted && fails(planned)
 	return planned
 }
 
@@ -177,13 +179,8 @@ type plan[T any] struct {
 
 func (p *plan[T]) steps(ctx context.Context) []Step {
 	p.wish.Slowly = 0 // A create that was refused, or a remedy that didn't help, is tried again eventually.
-	for n := 0; p.mayGoOn(n); n++ {
-		s := decide.Next(p.wish, p.entry(), p.sight, p.g.engine.Clock.Now())
-		if !p.next(ctx, s) {
-			return p.planned
-		}
-	}
-	panic("graph: the plan of " + p.want.Key + " doesn't come to an end")
+	p.run(func(s decide.Step) bool { return p.next(ctx, s) })
+	return p.planned
 }
 
 // next carries a step out, or records it. More reports whether the plan of this key continues.
@@ -244,16 +241,13 @@ func (p *plan[T]) add(s Step) {
 // assume that a write was done. The ledger is this plan's own and never stored.
 func (p *plan[T]) assume(s decide.Step) {
 	p.g.ledger.Entries[p.want.Key] = s.Entry
-	p.sight.Wrote = true
-	if object := p.seen(s.Entry.ID); object != nil {
-		p.bound(object)
-	}
+	p.wrote()
 }
 
 // drop assumes that the key was removed from the ledger.
 func (p *plan[T]) drop(s decide.Step) (more bool) {
 	e := p.entry()
-	if e.Foreign && !p.isGone(e.ID) {
+	if gone := p.sight.ID == e.ID && p.sight.Object == nil; e.Foreign && !gone {
 		p.add(Step{Action: ActionRelease, ID: e.ID})
 	}
 	p.why, p.deleted = s.Phase.Message, append(p.deleted, p.sight.Asked...)
@@ -270,8 +264,6 @@ func (p *plan[T]) hide() {
 		p.sight.Object = nil
 	}
 }
-
-func (p *plan[T]) isGone(id string) bool { return p.sight.ID == id && p.sight.Object == nil }
 
 func (p *plan[T]) changed() Step {
 	s := Step{Action: ActionChange, ID: p.ID(), Changes: p.sight.Changes}
@@ -308,15 +300,10 @@ func (p *plan[T]) conclude(s decide.Step) (more bool) {
 		}
 	case p.sight.Refused != nil:
 		step.Action, step.Changes = ActionFail, p.sight.Changes
-	case p.sight.Compared && s.Phase.State == phases.StateFailed:
-		step.Action = ActionFail
-	case p.sight.Compared && len(p.sight.Changes) > 0:
-		step = p.changed()
-	case p.sight.Compared:
-		step = p.changed()
-		step.Action = ActionKeep
 	case s.Phase.State == phases.StateFailed || s.Phase.State == phases.StateUnknown:
 		step.Action = ActionFail
+	case p.sight.Compared:
+		step = p.changed()
 	}
 	p.add(step)
 	return false

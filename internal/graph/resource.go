@@ -29,7 +29,7 @@ func (h *Handle[T]) node() *node {
 	claim := h.want.Claim
 	n := &node{
 		key: h.want.Key, condition: h.want.Condition, after: h.want.After, service: h.kind.Service, kind: h.kind.Name,
-		made: !claim.claim.Uses, named: claim.claim.ID, reconcile: h.run, plan: h.plan,
+		made: !claim.claim.Uses, named: claim.claim.ID, reconcile: h.reconcile, plan: h.plan,
 	}
 	if claim.resolve != nil && n.named == "" {
 		n.recorded = h.recorded

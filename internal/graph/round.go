@@ -32,25 +32,23 @@ type round[T any] struct {
 	more int
 }
 
-// run lets decide and the steps alternate until the round ends. A key that the spec doesn't ask for has no state when it has left the ledger.
-func (h *Handle[T]) run(ctx context.Context, before string) phases.Phase {
+// reconcile brings one resource a step further. A key that the spec doesn't ask for has no state when it has left the ledger.
+func (h *Handle[T]) reconcile(ctx context.Context, before string) (phase phases.Phase) {
 	r := h.begin(h.wish(before))
-	defer r.end()
-	for n := 0; r.mayGoOn(n); n++ {
-		s := decide.Next(r.wish, h.entry(), r.sight, h.g.engine.Clock.Now())
+	r.run(func(s decide.Step) bool {
 		if !s.Ends {
 			r.do(ctx, s)
-			continue
+			return true
 		}
+		phase = s.Phase
 		if err := r.write(ctx, s); err != nil {
-			return phases.Of(err)
+			phase = phases.Of(err)
+		} else if (s.Verb == decide.Forget || s.Verb == decide.Release) && h.entry() != nil { // another resource was found under the key
+			phase = phases.Deleting()
 		}
-		if left := h.entry(); s.Entry == nil && left != nil && (s.Verb == decide.Forget || s.Verb == decide.Release) {
-			return phases.Deleting() // another resource was found under the key
-		}
-		return s.Phase
-	}
-	panic("graph: the steps of " + h.want.Key + " don't come to an end")
+		return false
+	})
+	return phase
 }
 
 func (h *Handle[T]) begin(w decide.Wish) *round[T] {
@@ -63,15 +61,20 @@ func (h *Handle[T]) begin(w decide.Wish) *round[T] {
 	return r
 }
 
-// mayGoOn reports whether a round may have another step. What a list shows may be gone, or doubles, of any number, each with a step.
-func (r *round[T]) mayGoOn(steps int) bool {
-	return steps < decide.MaxSteps+r.more+len(r.sight.Gone)+len(r.sight.Asked)
-}
-
-func (r *round[T]) end() {
-	if r.turn != nil {
-		r.turn.End()
+// run lets decide and the steps alternate until the round ends.
+func (r *round[T]) run(step func(decide.Step) (more bool)) {
+	defer func() {
+		if r.turn != nil {
+			r.turn.End()
+		}
+	}()
+	// What a list shows may be gone, or doubles, of any number, each with a step.
+	for n := 0; n < decide.MaxSteps+r.more+len(r.sight.Gone)+len(r.sight.Asked); n++ {
+		if !step(decide.Next(r.wish, r.entry(), r.sight, r.g.engine.Clock.Now())) {
+			return
+		}
 	}
+	panic("graph: the steps of " + r.want.Key + " don't come to an end")
 }
 
 // do carries out a step that doesn't end the round.
@@ -134,11 +137,16 @@ func (r *round[T]) write(ctx context.Context, s decide.Step) error {
 	if err := r.g.ledger.Write(ctx); err != nil {
 		return err
 	}
+	r.wrote()
+	return nil
+}
+
+// wrote records that the ledger is the newest, and the object whose ID it has now.
+func (r *round[T]) wrote() {
 	r.sight.Wrote = true
-	if object := r.seen(r.ID()); object != nil { // it is bound now
+	if object := r.seen(r.ID()); object != nil {
 		r.bound(object)
 	}
-	return nil
 }
 
 func (r *round[T]) get(ctx context.Context, id string, in Scope) error {
