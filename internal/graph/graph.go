@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph/creates"
@@ -106,14 +107,11 @@ func (n *node) ref() string { return n.key }
 // New opens the graph of an owner. Credentials are the names of the Secrets that its calls log in with. Every kind that its ledger
 // may name has to be given. An error means that the ledger can't be used, and names the remedy.
 func (e *Engine) New(ctx context.Context, owner Owner, credentials []string, kinds ...AnyKind) (*Graph, error) {
-	g := &Graph{
-		engine: e, owner: owner, credentials: credentials, kinds: map[string]AnyKind{}, phases: map[string]phases.Phase{},
-		gone: map[string][]string{},
+	g, stored, err := e.unopened(ctx, e.Client, owner, credentials, kinds)
+	if err != nil {
+		return nil, err
 	}
-	for _, k := range kinds {
-		g.kinds[k.kindName()] = k
-	}
-	if err := g.open(ctx); err != nil {
+	if err := g.open(ctx, stored); err != nil {
 		return nil, err
 	} else if err := g.enter(ctx); err != nil {
 		return nil, err
@@ -126,6 +124,26 @@ func (e *Engine) New(ctx context.Context, owner Owner, credentials []string, kin
 		owner.SetAnnotations(annotations)
 	}
 	return g, nil
+}
+
+// unopened is a graph without a ledger, and the ledger that its owner has by now.
+func (e *Engine) unopened(
+	ctx context.Context, from client.Reader, owner Owner, credentials []string, kinds []AnyKind,
+) (*Graph, *ledgerv1.Ledger, error) {
+	home, err := e.HomeOf(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	g := &Graph{
+		engine: e, owner: owner, credentials: credentials, home: home,
+		kinds: map[string]AnyKind{}, phases: map[string]phases.Phase{}, kept: map[string]string{}, stopped: map[*Service]error{},
+		searched: map[string]bool{}, strays: map[string]*ledgerv1.Entry{}, gone: map[string][]string{},
+	}
+	for _, k := range kinds {
+		g.kinds[k.kindName()] = k
+	}
+	stored, err := g.read(ctx, from)
+	return g, stored, err
 }
 
 // known is what the ledger has under a key; zero if there is nothing, also while the graph is being opened. It works on deletion too.

@@ -16,16 +16,9 @@ import (
 	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
-// open reads the owner's ledger, from the cache first. What is wrong with it, or missing from it, counts only once it was also
+// open the owner's ledger, which was read from the cache. What is wrong with it, or missing from it, counts only once it was also
 // read past the cache.
-func (g *Graph) open(ctx context.Context) (err error) {
-	if g.home, err = g.engine.HomeOf(ctx); err != nil {
-		return err
-	}
-	stored, err := g.read(ctx, g.engine.Client)
-	if err != nil {
-		return err
-	}
+func (g *Graph) open(ctx context.Context, stored *ledgerv1.Ledger) (err error) {
 	takesOver := g.owner.GetAnnotations()[ledgerv1.TakeOverAnnotation] == "true"
 	if len(ledgers.Lacking(stored, g.owner)) == 0 {
 		if stored.IsOf(g.owner.GetUID()) && g.atHome(stored) {
@@ -128,7 +121,7 @@ func (g *Graph) rebuild(ctx context.Context, place *ledgerv1.Ledger, shown []led
 			return fault.Invalidf("the ledger is lost, and %s has no tag that says whose it is: write the ledger with `bedplate ledger seed`", o)
 		}
 		owners[tag.Owner] = true
-		g.ledger.Entries[tag.Key] = &ledgerv1.Entry{Kind: o.Kind, Condition: ReadyCondition, State: ledgerv1.Bound, ID: o.ID, Proven: o.ID, Token: tag.Token, Scope: in}
+		g.ledger.Entries[tag.Key] = tagged(o.Kind, o.ID, tag.Token, in)
 		g.ledger.BelongsTo(tag.Owner)
 	}
 	if len(owners) != 1 {
@@ -198,10 +191,13 @@ func (g *Graph) recall(ctx context.Context) {
 		if err != nil || !found || tag.Owner != g.ledger.OwnerID || tag.Key == "" {
 			continue
 		}
-		g.ledger.Recall(tag.Key, &ledgerv1.Entry{
-			Kind: o.Kind, Condition: ReadyCondition, State: ledgerv1.Bound, ID: o.ID, Proven: o.ID, Token: tag.Token, Scope: in,
-		})
+		g.ledger.Recall(tag.Key, tagged(o.Kind, o.ID, tag.Token, in))
 	}
+}
+
+// tagged is the entry of a resource of which only the tag says that it is ours.
+func tagged(kind, id, token string, in Scope) *ledgerv1.Entry {
+	return &ledgerv1.Entry{Kind: kind, Condition: ReadyCondition, State: ledgerv1.Bound, ID: id, Proven: id, Token: token, Scope: in}
 }
 
 // tagOf reads the tag of what an owner shows. What isn't found is proven to be gone; a kind without tags has none.

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph/decide"
 	"github.com/bedplate/bedplate/internal/graph/phases"
@@ -68,9 +67,6 @@ func (g *Graph) unwanted() []string {
 // Keep leaves all resources whose keys begin with a prefix as the ledger has them, unless they are wanted: which of them the spec
 // asks for can't be known now, such as while the zones of a region can't be looked up. Why is for a plan.
 func (g *Graph) Keep(prefix, why string) {
-	if g.kept == nil {
-		g.kept = map[string]string{}
-	}
 	g.kept[prefix] = why
 }
 
@@ -163,9 +159,6 @@ func searchOf(kind string, in Scope) string { return fmt.Sprint(kind, in) }
 // noteStrays remembers which of the resources that a lookup has found carry the owner's ID and aren't in the ledger. An entry under
 // their key that is the user's own stays, and one that was refused isn't theirs.
 func (g *Graph) noteStrays(kind string, in Scope, found []decide.Thing) {
-	if g.searched == nil {
-		g.searched, g.strays = map[string]bool{}, map[string]*ledgerv1.Entry{}
-	}
 	g.searched[searchOf(kind, in)] = true
 	for _, o := range found {
 		key := cmp.Or(o.Tag.Key, "stray/"+o.ID) // its tag has lost its key
@@ -174,7 +167,7 @@ func (g *Graph) noteStrays(kind string, in Scope, found []decide.Thing) {
 		}
 		known := g.ledger.Entries[key]
 		if o.Tag.Owner == g.ledger.OwnerID && !slices.Contains(g.gone[searchOf(kind, in)], o.ID) && !g.ledger.IsYours(kind, o.ID) && (known == nil || !known.Owned()) {
-			g.strays[key] = &ledgerv1.Entry{Kind: kind, Condition: ReadyCondition, State: ledgerv1.Bound, ID: o.ID, Proven: o.ID, Scope: in}
+			g.strays[key] = tagged(kind, o.ID, "", in)
 		}
 	}
 }

@@ -18,15 +18,7 @@ import (
 // owner ID it gets a new one. If kinds are given, each resource has to exist, and one that is to be ours must not carry the tag of
 // another object.
 func (e *Engine) Seed(ctx context.Context, owner Owner, ownerID string, credentials []string, kinds []AnyKind, resources ...ledgers.Resource) error {
-	home, err := e.HomeOf(ctx)
-	if err != nil {
-		return err
-	}
-	g := &Graph{engine: e, owner: owner, credentials: credentials, home: home, kinds: map[string]AnyKind{}, gone: map[string][]string{}}
-	for _, k := range kinds {
-		g.kinds[k.kindName()] = k
-	}
-	stored, err := g.read(ctx, e.Live)
+	g, stored, err := e.unopened(ctx, e.Live, owner, credentials, kinds)
 	if err != nil {
 		return err
 	}
@@ -85,26 +77,25 @@ func (g *Graph) verify(ctx context.Context, r ledgers.Resource) (untagged string
 
 // AdoptInto adds resources to an object's existing ledger.
 func (e *Engine) AdoptInto(ctx context.Context, owner Owner, resources ...ledgers.Resource) error {
-	home, err := e.HomeOf(ctx)
-	if err != nil {
-		return err
-	}
-	g := &Graph{engine: e, owner: owner, home: home}
-	stored, err := g.read(ctx, e.Live)
+	g, stored, err := e.unopened(ctx, e.Live, owner, nil, nil)
 	if err != nil {
 		return err
 	}
 	if !stored.IsOf(owner.GetUID()) {
 		return fmt.Errorf("there is no ledger of this object: write one with `bedplate ledger seed`")
 	}
-	g.ledger = e.Open(owner, home, stored.Spec.Credentials, stored)
+	g.ledger = e.Open(owner, g.home, stored.Spec.Credentials, stored)
 	return g.note(ctx, resources, nil)
 }
 
 // note resources in the ledger, and which of what is ours carries no tag: IDs by keys.
 func (g *Graph) note(ctx context.Context, resources []ledgers.Resource, untagged map[string]string) error {
+	others, err := g.others(ctx)
+	if err != nil {
+		return err
+	}
 	for _, r := range resources {
-		if err := g.isNoOther(ctx, r); err != nil {
+		if err := g.isNoOther(r, others); err != nil {
 			return err
 		}
 		switch known := g.ledger.Entries[r.Key]; {
@@ -140,15 +131,11 @@ func unknown(s Scope) bool { return len(s) == 0 || slices.Contains(slices.Collec
 
 // isNoOther fails if another ledger has a resource as its own, or this one has it under another key: one of the two would delete
 // what the other keeps.
-func (g *Graph) isNoOther(ctx context.Context, r ledgers.Resource) error {
+func (g *Graph) isNoOther(r ledgers.Resource, others []ledgerv1.Ledger) error {
 	for key, e := range g.ledger.Entries {
 		if key != r.Key && e.Kind == r.Kind && e.ID == r.ID {
 			return fmt.Errorf("the ledger has %s %s already, under the key %s", r.Kind, r.ID, key)
 		}
-	}
-	others, err := g.others(ctx)
-	if err != nil {
-		return err
 	}
 	for _, other := range others {
 		for _, e := range other.Spec.Entries {

@@ -69,9 +69,6 @@ func (g *Graph) ask(s *Service, call func() error) error {
 	}
 	err := call()
 	if errors.Is(err, context.DeadlineExceeded) {
-		if g.stopped == nil {
-			g.stopped = map[*Service]error{}
-		}
 		g.stopped[s] = err
 	}
 	return err
