@@ -50,10 +50,10 @@ func (n *put) reconcile(ctx context.Context, _ string) phases.Phase {
 	switch {
 	case err != nil:
 	case existing == nil: // an apply would overwrite what another client has created meanwhile
-		err = makeNew(ctx, n.g.engine.Client, wanted)
+		err = asFault("create", wanted, n.g.engine.Client.Create(ctx, wanted, client.FieldOwner(putter)))
 	default:
 		wanted.SetUID(existing.GetUID()) // or it has been replaced since
-		err = apply(ctx, n.g.engine.Client, wanted)
+		err = n.apply(ctx, wanted)
 	}
 	if err != nil {
 		return phases.Of(err)
@@ -73,7 +73,7 @@ func (n *put) plan(ctx context.Context, missing []string) []Step {
 	if err == nil {
 		step.Kind, step.ID = wanted.GetKind(), wanted.GetName()
 		applied := wanted.DeepCopy()
-		err = apply(ctx, n.g.engine.Client, applied, client.DryRunAll)
+		err = n.apply(ctx, applied, client.DryRunAll)
 		if apierrors.IsForbidden(err) { // a plan may have read access only: then compare with what we would apply
 			err = nil
 		} else {
@@ -99,16 +99,16 @@ func (n *put) look(ctx context.Context) (wanted, existing *unstructured.Unstruct
 	}
 	existing = &unstructured.Unstructured{}
 	existing.SetGroupVersionKind(wanted.GroupVersionKind())
-	what := wanted.GetKind() + " " + wanted.GetName()
 	err = n.g.engine.Live.Get(ctx, client.ObjectKeyFromObject(wanted), existing)
 	if apierrors.IsNotFound(err) {
 		return wanted, nil, nil
 	} else if err != nil {
-		return nil, nil, &fault.Error{Class: classOf(err), Op: "read " + what, Err: err}
+		return nil, nil, asFault("read", wanted, err)
 	}
 	if !slices.ContainsFunc(existing.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == n.g.owner.GetUID() }) {
 		return nil, nil, &fault.Error{Class: fault.Conflict, Err: fmt.Errorf(
-			"%s exists already and doesn't belong to this object: delete it, or create this object with another name", what)}
+			"%s %s exists already and doesn't belong to this object: delete it, or create this object with another name",
+			wanted.GetKind(), wanted.GetName())}
 	}
 	return wanted, existing, nil
 }
@@ -140,37 +140,25 @@ func (n *put) wanted(ctx context.Context) (*unstructured.Unstructured, error) {
 	return u, err
 }
 
-// makeNew creates an object that didn't exist a moment ago. If one exists by now, the next round handles that.
-func makeNew(ctx context.Context, c client.Client, wanted *unstructured.Unstructured) error {
-	err := c.Create(ctx, wanted, client.FieldOwner(putter))
-	switch {
-	case err == nil:
-		return nil
-	case apierrors.IsAlreadyExists(err):
-		return phases.ErrStale
-	}
-	return &fault.Error{Class: classOf(err), Op: "create " + wanted.GetKind() + " " + wanted.GetName(), Err: err}
-}
-
 // apply an object server-side, with force: changes of other clients to our fields are corrected.
-func apply(ctx context.Context, c client.Client, wanted *unstructured.Unstructured, options ...client.ApplyOption) error {
+func (n *put) apply(ctx context.Context, wanted *unstructured.Unstructured, options ...client.ApplyOption) error {
 	options = append(options, client.FieldOwner(putter), client.ForceOwnership)
-	err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), options...)
+	return asFault("apply", wanted, n.g.engine.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), options...))
+}
+
+// asFault gives an answer of the API server its class. Forbidden needs another role, not a retry. If another client was faster, the next
+// round handles that.
+func asFault(verb string, object *unstructured.Unstructured, err error) error {
+	class := fault.Transient
 	switch {
 	case err == nil:
 		return nil
-	case apierrors.IsConflict(err):
+	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
 		return phases.ErrStale
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err):
+		class = fault.Invalid
 	}
-	return &fault.Error{Class: classOf(err), Op: "apply " + wanted.GetKind() + " " + wanted.GetName(), Err: err}
-}
-
-// classOf an answer of the API server. Forbidden needs another role, not a retry.
-func classOf(err error) fault.Class {
-	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) {
-		return fault.Invalid
-	}
-	return fault.Transient
+	return &fault.Error{Class: class, Op: verb + " " + object.GetKind() + " " + object.GetName(), Err: err}
 }
 
 // sameContent compares the result of an apply with the existing object; if the result isn't known, only the fields that
