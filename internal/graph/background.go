@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/bedplate/bedplate/internal/fault"
-	"github.com/bedplate/bedplate/internal/graph/creates"
 	"github.com/bedplate/bedplate/internal/graph/decide"
 )
 
@@ -19,21 +17,17 @@ var errUnanswered = errors.New("the service hasn't answered yet")
 // returned to the next call. There is one at a time for each key: with another token, which says what is changed to what, a call is
 // made after the answer to the one before. A call that is lost with its process is made again.
 func (h *Handle[T]) Behind(ctx context.Context, token string, call func(context.Context) error) error {
-	pool, service := h.g.engine.Creates, h.g.engine.service(h.kind.Service)
+	pool, timeout := h.g.engine.Creates, h.g.engine.service(h.kind.Service).CreateTimeout
 	answer, known := pool.Answer(h.changing())
 	if of, is := answer.Object.(string); !known || is && of != token {
-		credentials := strings.Join(h.g.credentials, ",")
-		turn, free := pool.Turn(creates.Place{
-			Endpoint: cmp.Or(service.Endpoint, credentials), Most: service.Creates, Owner: sleeperOf(h.g.owner), Credentials: credentials,
-			Key: h.want.Key,
-		})
+		turn, free := pool.Turn(h.place())
 		if !free {
 			return &fault.Error{Class: fault.Busy, Op: "change " + h.want.Key + ", which waits for its turn", Err: errUnanswered}
 		}
 		defer turn.End()
 		answer = turn.Run(ctx, h.changing(), func(ctx context.Context) (any, error) {
-			if service.CreateTimeout > 0 {
-				bounded, cancel := context.WithTimeout(ctx, service.CreateTimeout)
+			if timeout > 0 {
+				bounded, cancel := context.WithTimeout(ctx, timeout)
 				defer cancel()
 				ctx = bounded
 			}

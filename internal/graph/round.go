@@ -289,17 +289,23 @@ func (r *round[T]) compare(id string) {
 }
 
 func (r *round[T]) takeTurn() {
-	service, credentials := r.g.engine.service(r.kind.Service), strings.Join(r.g.credentials, ",")
-	at := creates.Place{
-		Endpoint: cmp.Or(service.Endpoint, credentials), Most: service.Creates, Owner: sleeperOf(r.g.owner), Credentials: credentials,
-		Key: r.want.Key, Site: r.wish.Fresh.Scope[r.kind.Site],
-	}
+	at := r.place()
+	at.Site = r.wish.Fresh.Scope[r.kind.Site]
 	if r.want.Lock != nil {
 		at.Lock = r.want.Lock()
 	}
 	r.sight.Turn = decide.TurnQueued
 	if t, free := r.g.engine.Creates.Turn(at); free {
 		r.turn, r.sight.Turn = t, decide.TurnGranted
+	}
+}
+
+// place is where a call of the key takes a turn.
+func (h *Handle[T]) place() creates.Place {
+	service, credentials := h.g.engine.service(h.kind.Service), strings.Join(h.g.credentials, ",")
+	return creates.Place{
+		Endpoint: cmp.Or(service.Endpoint, credentials), Most: service.Creates, Owner: sleeperOf(h.g.owner), Credentials: credentials,
+		Key: h.want.Key,
 	}
 }
 
