@@ -145,7 +145,7 @@ func (r *round[T]) write(ctx context.Context, s decide.Step) error {
 func (r *round[T]) wrote() {
 	r.sight.Wrote = true
 	if object := r.seen(r.ID()); object != nil {
-		r.bound(object)
+		r.saw(object)
 	}
 }
 
@@ -165,24 +165,17 @@ func (r *round[T]) get(ctx context.Context, id string, in Scope) error {
 	if is := r.kind.ID(object); is != id { // the ledger would name an ID that is never seen
 		return fault.Invalidf("%s %s: the service returns the ID %s: write it in this form", r.kind.Name, id, is)
 	}
-	if id != r.ID() {
-		r.saw(object)
-		return nil
-	}
-	r.bound(object)
-	return nil
-}
-
-// bound records the object whose ID the ledger has.
-func (r *round[T]) bound(object *T) {
-	r.object = object
 	r.saw(object)
+	return nil
 }
 
 // saw records an object that was read by its ID, or whose entry has changed: that is newer than what a list has shown of it.
 func (r *round[T]) saw(object *T) {
 	r.sight.Object = r.view(object)
 	r.sight.ID = r.sight.Object.ID
+	if r.sight.ID == r.ID() {
+		r.object = object
+	}
 	if i := slices.IndexFunc(r.sight.List, func(t decide.Thing) bool { return t.ID == r.sight.ID }); i >= 0 {
 		r.sight.List[i] = *r.sight.Object // the phase may depend on what the ledger says
 	}
@@ -208,11 +201,7 @@ func (r *round[T]) seen(id string) *T {
 }
 
 func (r *round[T]) find(ctx context.Context, title string, in Scope) error {
-	e := r.entry()
-	if e == nil {
-		e = new(r.wish.Fresh)
-	}
-	key := r.g.keyOf(r.want.Key, e)
+	key := r.OwnKey()
 	key.Title, key.Scope = title, in
 	r.sight.Twice = r.sight.Listed
 	r.sight.Listed = true
