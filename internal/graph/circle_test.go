@@ -35,7 +35,7 @@ func TestDelete_saysThatALedgerHasACircle(t *testing.T) {
 		"right": {Kind: "thing", Condition: "RightReady", State: ledgerv1.Bound, ID: "2", After: []string{"left"}},
 	}
 	owner := &bmmv1.NvidiaBMMCluster{}
-	graph := &Graph{owner: owner, deleting: true, ledger: &ledgers.Ledger{OwnerID: "o", Entries: entries}}
+	graph := &Graph{owner: owner, ledger: &ledgers.Ledger{OwnerID: "o", Entries: entries, Leaving: true}}
 	report := newReport(&Engine{})
 	graph.remove(context.Background(), report)
 	g.Expect(report.of("LeftReady")).To(ConsistOf(HaveField("Phase.Message",

@@ -54,8 +54,6 @@ type Graph struct {
 	phases      map[string]phases.Phase
 	// kept holds the reason for each prefix of keys that stay as they are.
 	kept map[string]string
-	// deleting: everything is deleted.
-	deleting bool
 	// searched are the kinds and scopes already searched by tag in this round; strays are resources that carry the owner's ID and aren't
 	// in the ledger.
 	searched map[string]bool
@@ -302,7 +300,7 @@ func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, err error
 	defer func() { end(err) }()
 	g.engine.Leave(g.owner)
 	report := g.report()
-	g.deleting, g.ledger.Leaving = true, true
+	g.ledger.Leaving = true
 	if err := g.sweep(ctx); err != nil { // unless something of ours is left that requires it
 		report.add(ReadyCondition, "", several, phases.Of(err))
 	}

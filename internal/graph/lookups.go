@@ -12,7 +12,7 @@ import (
 
 // wants reports whether the spec asks for a key.
 func (g *Graph) wants(key string) bool {
-	return !g.deleting && slices.ContainsFunc(g.nodes, func(n *node) bool { return n.key == key })
+	return !g.ledger.Leaving && slices.ContainsFunc(g.nodes, func(n *node) bool { return n.key == key })
 }
 
 // named are the IDs of a kind that the spec names as the user's own, as far as lookups are answered.
@@ -28,7 +28,7 @@ func (g *Graph) named(kind string) (ids []string) {
 // unnamed is the first key of a lookup of the kind for which neither an answer nor the ledger says what the spec names; empty if there is
 // none. The key of what is deleted comes before others. What is deleted doesn't wait for a lookup that waits for that.
 func (g *Graph) unnamed(kind, deleted string) (first string) {
-	if g.deleting {
+	if g.ledger.Leaving {
 		return ""
 	}
 	for _, n := range g.nodes {

@@ -68,7 +68,7 @@ func (g *Graph) Plan(ctx context.Context) []Step {
 		g.stays[o.String()] = true
 	}
 	if len(g.nodes) == 0 && len(g.kept) == 0 { // in the end a deletion also deletes what else carries the owner's ID
-		g.deleting = true
+		g.ledger.Leaving = true
 		if err := g.look(ctx); err != nil {
 			steps = append(steps, failing(Step{}, err.Error()))
 		}

@@ -16,7 +16,7 @@ import (
 
 // remove deletes what the ledger has and the spec doesn't ask for.
 func (g *Graph) remove(ctx context.Context, report *report) {
-	if left := g.unwanted(); !g.deleting && len(left) > 0 {
+	if left := g.unwanted(); !g.ledger.Leaving && len(left) > 0 {
 		if err := g.ledger.Current(ctx); err != nil {
 			report.add(ReadyCondition, left[0], inside, phases.Of(err))
 			return
@@ -60,7 +60,7 @@ func inACircle(key string, holders []string) phases.Phase {
 func (g *Graph) unwanted() []string {
 	return slices.DeleteFunc(g.ledger.Keys(), func(key string) bool {
 		_, kept := g.keeps(key)
-		return kept && !g.deleting || g.wants(key)
+		return kept && !g.ledger.Leaving || g.wants(key)
 	})
 }
 
@@ -84,7 +84,7 @@ func (g *Graph) keeps(key string) (why string, kept bool) {
 // unproven.
 func (g *Graph) holders(key string) []string {
 	switch {
-	case !g.deleting:
+	case !g.ledger.Leaving:
 		return g.ledger.Dependents(key)
 	case g.ledger.Entries[key].Foreign:
 		holders := g.ledger.Owned()
@@ -113,7 +113,7 @@ func (g *Graph) holders(key string) []string {
 // sweep is the end of a deletion. Before the last entry of ours leaves the ledger, the ledger has to name whatever else carries the
 // owner's ID: one that was restored from an older backup lacks what was created since.
 func (g *Graph) sweep(ctx context.Context) error {
-	if !g.deleting || len(g.ledger.Owned()) > 0 {
+	if !g.ledger.Leaving || len(g.ledger.Owned()) > 0 {
 		return nil
 	}
 	return g.look(ctx)

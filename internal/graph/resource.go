@@ -61,7 +61,7 @@ func (h *Handle[T]) wish(before string) decide.Wish {
 		Kind: k.Name, Ledger: g.ledger.Entries, Named: g.named(k.Name), Unnamed: g.unnamed(k.Name, key),
 		Owner: g.ledger.OwnerID, Key: key, Lies: k.scopeOf(g, key), Within: k.Within, Undeletable: k.Delete == nil,
 		Tagged: k.Tag != nil, GoneAfter: k.GoneAfter, Settle: service.Settle,
-		Poll: service.Poll, Slowly: service.slowly(), Leads: g.engine.Creates.Leads(), Deleting: g.deleting,
+		Poll: service.Poll, Slowly: service.slowly(), Leads: g.engine.Creates.Leads(), Deleting: g.ledger.Leaving,
 	}
 	if k.Tag == nil {
 		w.Released = g.ledger.Released(k.Name)
