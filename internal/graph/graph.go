@@ -260,8 +260,10 @@ func (g *Graph) Reconcile(ctx context.Context) (_ ctrl.Result, err error) {
 		g.reconcile(ctx, n, report)
 	}
 	for _, n := range g.again() {
-		report.retract(n.key)
-		g.reconcile(ctx, n, report)
+		if _, stopped := report.stop(n.condition, n.service); !stopped {
+			report.retract(n.key)
+			g.reconcile(ctx, n, report)
+		}
 	}
 	g.remove(ctx, report)
 	g.reportUnproven(report)
