@@ -4,17 +4,15 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 )
 
 // A manager has just begun, and its cache of owners is behind that of ledgers: the spec that it has doesn't name all that exists.
 func TestReconcile_takesNothingAwayForASpecThatIsBehind(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
-	behind := f.owner()
-	newest := f.owner()
-	newest.Generation++
-	f.Expect(f.client.Update(t.Context(), newest)).To(Succeed())
-	f.Expect(f.owner().Generation).To(Equal(behind.Generation + 1))
+	behind := f.outdated()
 	f.madeAll()
 
 	f.below = nil
@@ -28,14 +26,21 @@ func TestReconcile_takesNothingAwayForASpecThatIsBehind(t *testing.T) {
 func TestReconcile_createsNothingByASpecThatIsBehind(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
-	behind := f.owner()
-	newest := f.owner()
-	newest.Generation++
-	f.Expect(f.client.Update(t.Context(), newest)).To(Succeed())
+	behind := f.outdated()
 
 	_, err := f.reconcileObject(behind)
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(f.service.changes()).To(BeEmpty())
 	f.Expect(f.ownsNothing(f.owner())).To(BeTrue(), "the intention was taken back")
 	f.madeAll()
+}
+
+// outdated is the owner as it was before its spec changed.
+func (f *fixture) outdated() *bmmv1.NvidiaBMMCluster {
+	f.t.Helper()
+	behind, newest := f.owner(), f.owner()
+	newest.Generation++
+	f.Expect(f.client.Update(f.t.Context(), newest)).To(Succeed())
+	f.Expect(f.owner().Generation).To(Equal(behind.Generation + 1))
+	return behind
 }
