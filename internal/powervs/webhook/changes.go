@@ -90,6 +90,7 @@ func changeProblems(before, after *infrav1.IBMPowerVSCluster) (problems field.Er
 	problems = append(problems, entryProblems(subnetsOf(before), subnetsOf(after))...)
 	problems = append(problems, entryProblems(loadBalancersOf(before), loadBalancersOf(after))...)
 	problems = append(problems, heldProblems(before, after)...)
+	problems = append(problems, rangeProblems(before, after)...)
 	return append(problems, selectorProblems(before, after)...)
 }
 

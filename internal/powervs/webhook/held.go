@@ -3,6 +3,7 @@ package webhook
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -39,6 +40,35 @@ func heldProblems(before, after *infrav1.IBMPowerVSCluster) (problems field.Erro
 		}
 	}
 	return problems
+}
+
+// rangeProblems are new subnets with addresses of one that was created and leaves the spec. It has them until it is deleted, which waits
+// for the load balancers that are in it, and these wait for the new subnet.
+func rangeProblems(before, after *infrav1.IBMPowerVSCluster) (problems field.ErrorList) {
+	had, has := subnetsOf(before), subnetsOf(after)
+	for i, b := range had {
+		if b.id != "" || !before.Status.VPCSubnet[b.name].ControllerCreated || slices.ContainsFunc(has, b.same) {
+			continue
+		}
+		for k, a := range has {
+			cidr := after.Spec.VPCSubnets[k].Ipv4CidrBlock
+			if a.id == "" && !slices.ContainsFunc(had, a.same) && overlap(before.Spec.VPCSubnets[i].Ipv4CidrBlock, cidr) {
+				problems = append(problems, field.Invalid(a.path.Child("cidr"), cidr, fmt.Sprintf("subnet %s has these addresses until it is "+
+					"deleted: remove that first, and add this one when status.vpcSubnet has no %s any more, or choose others", b.name, b.name)))
+			}
+		}
+	}
+	return problems
+}
+
+// overlap reports whether two ranges have addresses in common. One that isn't set has none.
+func overlap(a, b string) bool {
+	one, err := netip.ParsePrefix(a)
+	if err != nil {
+		return false
+	}
+	other, err := netip.ParsePrefix(b)
+	return err == nil && one.Overlaps(other)
 }
 
 // leaving are subnets that may leave the spec: its entries, or where it had none and gets some, those of the zones.

@@ -72,3 +72,50 @@ func TestCluster_letsNothingGoThatIsStillHeld(t *testing.T) {
 		{"something else", func(c *infrav1.IBMPowerVSCluster) { c.Spec.VPCSecurityGroups = c.Spec.VPCSecurityGroups[:2] }, ""},
 	})
 }
+
+func TestCluster_putsNoSubnetIntoTheRangeOfOneThatLeaves(t *testing.T) {
+	t.Parallel()
+	ranges := func() *infrav1.IBMPowerVSCluster {
+		c := least()
+		c.Spec.VPCSubnets = []infrav1.Subnet{{Name: "a", Ipv4CidrBlock: "10.240.1.0/24"}, {Name: "b", Ipv4CidrBlock: "10.240.2.0/24"}, {Name: "any"}}
+		ours := infrav1.ResourceReference{ID: "subnet", ControllerCreated: true}
+		c.Status.VPCSubnet = map[string]infrav1.ResourceReference{"a": ours, "b": ours, "any": ours}
+		return c
+	}
+	instead := func(s infrav1.Subnet) func(*infrav1.IBMPowerVSCluster) {
+		return func(c *infrav1.IBMPowerVSCluster) { c.Spec.VPCSubnets[1] = s }
+	}
+	const message = "subnet b has these addresses until it is deleted: remove that first, and add this one when status.vpcSubnet has no b any more"
+	checkChanges(t, ranges, []change[*infrav1.IBMPowerVSCluster]{
+		{"another name", instead(infrav1.Subnet{Name: "new", Ipv4CidrBlock: "10.240.2.0/24"}), "spec.vpcSubnets[1].cidr: Invalid value: \"10.240.2.0/24\": " + message},
+		{"a part", instead(infrav1.Subnet{Name: "new", Ipv4CidrBlock: "10.240.2.128/25"}), message},
+		{"at another place", func(c *infrav1.IBMPowerVSCluster) {
+			c.Spec.VPCSubnets = []infrav1.Subnet{{Name: "new", Ipv4CidrBlock: "10.240.0.0/16"}, c.Spec.VPCSubnets[0]}
+		}, message},
+		{"other addresses", instead(infrav1.Subnet{Name: "new", Ipv4CidrBlock: "10.240.3.0/24"}), ""},
+		{"any addresses", instead(infrav1.Subnet{Name: "new"}), ""},
+		{"one of the user's own", instead(infrav1.Subnet{ID: "0717-x", Ipv4CidrBlock: "10.240.2.0/24"}), ""},
+		{"only removed", func(c *infrav1.IBMPowerVSCluster) { c.Spec.VPCSubnets = c.Spec.VPCSubnets[:1] }, ""},
+		{"exchanged", func(c *infrav1.IBMPowerVSCluster) {
+			c.Spec.VPCSubnets[0], c.Spec.VPCSubnets[1] = c.Spec.VPCSubnets[1], c.Spec.VPCSubnets[0]
+		}, ""},
+	})
+	for name, status := range map[string]map[string]infrav1.ResourceReference{
+		"not made":            nil,
+		"of the user's own":   {"b": {ID: "subnet"}},
+		"another that is new": {"a": {ID: "subnet", ControllerCreated: true}},
+	} {
+		checkChanges(t, func() *infrav1.IBMPowerVSCluster {
+			c := ranges()
+			c.Status.VPCSubnet = status
+			return c
+		}, []change[*infrav1.IBMPowerVSCluster]{{name, instead(infrav1.Subnet{Name: "new", Ipv4CidrBlock: "10.240.2.0/24"}), ""}})
+	}
+	checkChanges(t, func() *infrav1.IBMPowerVSCluster {
+		c := ranges()
+		c.Spec.VPCSubnets = append(c.Spec.VPCSubnets, infrav1.Subnet{Name: "late", Ipv4CidrBlock: "10.240.2.0/25"})
+		return c
+	}, []change[*infrav1.IBMPowerVSCluster]{{"makes room for one that waits", func(c *infrav1.IBMPowerVSCluster) {
+		c.Spec.VPCSubnets = append(c.Spec.VPCSubnets[:1], c.Spec.VPCSubnets[2:]...)
+	}, ""}})
+}
