@@ -3,8 +3,6 @@ package managertest
 
 import (
 	"context"
-	"errors"
-	"sync"
 	"testing"
 	"time"
 
@@ -78,13 +76,7 @@ func (m Manager) Run(t testing.TB, setup Setup) (stop func()) {
 		cancel()
 		t.Fatalf("set up the controllers: %v", err)
 	}
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := mgr.Start(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("the manager ended: %v", err)
-		}
-	})
-	stop = func() { cancel(); running.Wait() }
-	t.Cleanup(stop)
-	return stop
+	t.Cleanup(cancel)
+	stopManager := testenv.Run(t, mgr)
+	return func() { stopManager(); cancel() }
 }

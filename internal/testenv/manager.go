@@ -8,8 +8,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// Run a manager until the test ends.
-func Run(t testing.TB, mgr ctrl.Manager) {
+// Run a manager until it is stopped, or the test ends.
+func Run(t testing.TB, mgr ctrl.Manager) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -19,12 +19,14 @@ func Run(t testing.TB, mgr ctrl.Manager) {
 			t.Errorf("the manager ended: %v", err)
 		}
 	}()
-	t.Cleanup(func() {
+	stop = func() {
 		select { // one that is stopped while it starts its controllers waits until its grace period is over, and ends with an error
 		case <-mgr.Elected():
 		case <-ended:
 		}
 		cancel()
 		<-ended
-	})
+	}
+	t.Cleanup(stop)
+	return stop
 }
