@@ -98,7 +98,7 @@ func (s *service[M]) happened(ctx context.Context, version uint64) error {
 			return nil
 		}
 		select {
-		case answer := <-s.asking.DoChan("", s.ask):
+		case answer := <-s.asking.DoChan("", func() (any, error) { return nil, s.ask(version) }):
 			if answer.Err != nil {
 				return translate(ctx, answer.Err, s.name+"s", s.path)
 			}
@@ -112,19 +112,22 @@ func (s *service[M]) happened(ctx context.Context, version uint64) error {
 	return nil
 }
 
-// ask the API server for the newest version.
-func (s *service[M]) ask() (any, error) {
+// ask the API server for the newest version, unless the answer to another client has just said enough.
+func (s *service[M]) ask(version uint64) error {
+	if version <= s.feed.Known() {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(s.stopping, callTimeout)
 	defer cancel()
 	list := s.kind.list()
 	if err := s.client.List(ctx, list, client.Limit(1)); err != nil {
-		return nil, err
+		return err
 	}
 	newest, err := feed.Version(list.GetResourceVersion())
 	if err == nil {
 		s.feed.Know(newest)
 	}
-	return nil, err
+	return err
 }
 
 var (
