@@ -63,7 +63,7 @@ func (f *fixture) end(refused *bool) {
 			f.Expect(err).To(MatchError(apierrors.IsConflict, "a conflict"))
 		}
 		return f.config().Name
-	}, "10s", "1ms").Should(BeEmpty(), "%v", f.config().Status.Conditions)
+	}, "2m", "1ms").Should(BeEmpty(), "%v", f.config().Status.Conditions)
 	f.Expect(*refused).To(BeTrue())
 }
 

@@ -118,7 +118,7 @@ var certManager sync.Once
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{WithT: NewWithT(t), t: t, WithWatch: testenv.Client(t), events: events.NewFakeRecorder(100)}
-	f.SetDefaultEventuallyTimeout(30 * time.Second)
+	f.SetDefaultEventuallyTimeout(time.Minute)
 	f.network = &network{fixture: f}
 	certManager.Do(func() { testenv.Kubectl(t, "apply", "-f", "../../../config/testdata/cert-manager.yaml") })
 	for _, o := range []client.Object{
@@ -329,7 +329,7 @@ func (f *fixture) settle() {
 		before := len(f.writes)
 		f.Expect(f.once()).To(Succeed())
 		return len(f.writes) - before
-	}, "30s", "1ms").Should(BeZero())
+	}, "2m", "1ms").Should(BeZero())
 }
 
 // delete the configuration, and have it removed.
@@ -340,7 +340,7 @@ func (f *fixture) delete() {
 	f.Eventually(func() string {
 		f.Expect(f.once()).To(Succeed())
 		return f.config().Name
-	}, "30s", "1ms").Should(BeEmpty())
+	}, "2m", "1ms").Should(BeEmpty())
 }
 
 // objects of the operator.

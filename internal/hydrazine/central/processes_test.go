@@ -281,7 +281,7 @@ func TestProcesses_thatHangHoldUpNoOtherGroup(t *testing.T) {
 	g.Expect(p.Delete(t.Context(), "red")).To(Succeed())
 	g.Expect(done).NotTo(Receive(), "it still hangs")
 	g.Expect(os.Remove(filepath.Join(p.Dir, "blue", "nb.ctl"))).To(Succeed())
-	g.Eventually(done, "10s").Should(Receive(HaveOccurred()))
+	g.Eventually(done, "1m").Should(Receive(HaveOccurred()))
 }
 
 // hanging has a control socket that never answers. It reports calls.

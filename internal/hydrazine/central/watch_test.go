@@ -30,6 +30,6 @@ func TestWatch_tellsOfThoseThatEndByThemselves(t *testing.T) { //nolint:parallel
 	g.Consistently(p.Died(), "200ms").ShouldNot(Receive())
 	g.Expect(testutil.ToFloat64(restarts)).To(Equal(before))
 	g.Expect(watched().Close()).To(Succeed())
-	g.Eventually(p.Died(), "10s").Should(Receive(Equal("blue")))
+	g.Eventually(p.Died(), "1m").Should(Receive(Equal("blue")))
 	g.Expect(testutil.ToFloat64(restarts)).To(Equal(before + 1))
 }

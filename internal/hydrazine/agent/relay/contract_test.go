@@ -81,7 +81,7 @@ func realServer(t *testing.T, f *fabric.Fabric, version string, s Settings, port
 		text, _ := os.ReadFile(log)
 		return string(text)
 	}
-	g.Eventually(said, "20s").Should(ContainSubstring("Server starting service"))
+	g.Eventually(said, "1m").Should(ContainSubstring("Server starting service"))
 	var own *net.UDPConn
 	g.Expect(f.Do("dpu", func() (err error) {
 		own, err = net.DialUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(s.Underlay, port)),

@@ -49,8 +49,8 @@ func TestRun_goesOnAfterAnAnswerThatCantBeWritten(t *testing.T) {
 		_, err := server.WriteTo([]byte(answer), own.LocalAddr())
 		g.Expect(err).NotTo(HaveOccurred())
 	}
-	g.Eventually(wrote, "10s").Should(Receive(Equal("little")))
+	g.Eventually(wrote, "1m").Should(Receive(Equal("little")))
 	g.Expect(ended).NotTo(Receive())
 	g.Expect(hosts.Close()).To(Succeed())
-	g.Eventually(ended, "10s").Should(Receive(MatchError(ContainSubstring("hear hosts"))))
+	g.Eventually(ended, "1m").Should(Receive(MatchError(ContainSubstring("hear hosts"))))
 }
