@@ -42,23 +42,40 @@ func heldProblems(before, after *infrav1.IBMPowerVSCluster) (problems field.Erro
 	return problems
 }
 
-// rangeProblems are new subnets with addresses of one that was created and leaves the spec. It has them until it is deleted, which waits
-// for the load balancers that are in it, and these wait for the new subnet.
+// rangeProblems are subnets to create with addresses of one that was created and leaves the spec. It has them until it is deleted, which
+// waits for the load balancers that are in it. One that stays, and is in all subnets, leaves it when all others are there.
 func rangeProblems(before, after *infrav1.IBMPowerVSCluster) (problems field.ErrorList) {
+	stay := inAllSubnets(after)
+	if !slices.ContainsFunc(inAllSubnets(before), func(b entry) bool { return slices.ContainsFunc(stay, b.same) }) {
+		return nil
+	}
 	had, has := subnetsOf(before), subnetsOf(after)
 	for i, b := range had {
 		if b.id != "" || !before.Status.VPCSubnet[b.name].ControllerCreated || slices.ContainsFunc(has, b.same) {
 			continue
 		}
 		for k, a := range has {
-			cidr := after.Spec.VPCSubnets[k].Ipv4CidrBlock
-			if a.id == "" && !slices.ContainsFunc(had, a.same) && overlap(before.Spec.VPCSubnets[i].Ipv4CidrBlock, cidr) {
+			cidr, exists := after.Spec.VPCSubnets[k].Ipv4CidrBlock, a.made && slices.ContainsFunc(had, a.same)
+			if a.id == "" && !exists && overlap(before.Spec.VPCSubnets[i].Ipv4CidrBlock, cidr) {
 				problems = append(problems, field.Invalid(a.path.Child("cidr"), cidr, fmt.Sprintf("subnet %s has these addresses until it is "+
-					"deleted: remove that first, and add this one when status.vpcSubnet has no %s any more, or choose others", b.name, b.name)))
+					"deleted: leave this one out until status.vpcSubnet has no %s any more, or choose others", b.name, b.name)))
 			}
 		}
 	}
 	return problems
+}
+
+// inAllSubnets are the load balancers that name no subnets, the default one among them.
+func inAllSubnets(c *infrav1.IBMPowerVSCluster) (in []entry) {
+	for i, e := range loadBalancersOf(c) {
+		if len(c.Spec.LoadBalancers[i].Subnets) == 0 {
+			in = append(in, e)
+		}
+	}
+	if len(c.Spec.LoadBalancers) == 0 {
+		in = append(in, entry{name: c.DefaultLoadBalancerName()})
+	}
+	return in
 }
 
 // overlap reports whether two ranges have addresses in common. One that isn't set has none.

@@ -85,7 +85,7 @@ func TestCluster_putsNoSubnetIntoTheRangeOfOneThatLeaves(t *testing.T) {
 	instead := func(s infrav1.Subnet) func(*infrav1.IBMPowerVSCluster) {
 		return func(c *infrav1.IBMPowerVSCluster) { c.Spec.VPCSubnets[1] = s }
 	}
-	const message = "subnet b has these addresses until it is deleted: remove that first, and add this one when status.vpcSubnet has no b any more"
+	const message = "subnet b has these addresses until it is deleted: leave this one out until status.vpcSubnet has no b any more, or choose others"
 	checkChanges(t, ranges, []change[*infrav1.IBMPowerVSCluster]{
 		{"another name", instead(infrav1.Subnet{Name: "new", Ipv4CidrBlock: "10.240.2.0/24"}), "spec.vpcSubnets[1].cidr: Invalid value: \"10.240.2.0/24\": " + message},
 		{"a part", instead(infrav1.Subnet{Name: "new", Ipv4CidrBlock: "10.240.2.128/25"}), message},
@@ -111,11 +111,59 @@ func TestCluster_putsNoSubnetIntoTheRangeOfOneThatLeaves(t *testing.T) {
 			return c
 		}, []change[*infrav1.IBMPowerVSCluster]{{name, instead(infrav1.Subnet{Name: "new", Ipv4CidrBlock: "10.240.2.0/24"}), ""}})
 	}
+	late := func(c *infrav1.IBMPowerVSCluster, cidr string) {
+		c.Spec.VPCSubnets = append(c.Spec.VPCSubnets[:1], infrav1.Subnet{Name: "late", Ipv4CidrBlock: cidr})
+	}
 	checkChanges(t, func() *infrav1.IBMPowerVSCluster {
 		c := ranges()
 		c.Spec.VPCSubnets = append(c.Spec.VPCSubnets, infrav1.Subnet{Name: "late", Ipv4CidrBlock: "10.240.2.0/25"})
 		return c
-	}, []change[*infrav1.IBMPowerVSCluster]{{"makes room for one that waits", func(c *infrav1.IBMPowerVSCluster) {
-		c.Spec.VPCSubnets = append(c.Spec.VPCSubnets[:1], c.Spec.VPCSubnets[2:]...)
-	}, ""}})
+	}, []change[*infrav1.IBMPowerVSCluster]{
+		{"for one that waits", func(c *infrav1.IBMPowerVSCluster) { late(c, "10.240.2.0/25") }, "spec.vpcSubnets[1].cidr: Invalid value: \"10.240.2.0/25\": " + message},
+		{"for one that waits, with other addresses", func(c *infrav1.IBMPowerVSCluster) { late(c, "10.240.3.0/24") }, ""},
+		{"with one that waits", func(c *infrav1.IBMPowerVSCluster) { c.Spec.VPCSubnets = c.Spec.VPCSubnets[:1] }, ""},
+	})
+	checkChanges(t, func() *infrav1.IBMPowerVSCluster {
+		c := ranges()
+		c.Spec.VPCSubnets = append(c.Spec.VPCSubnets, infrav1.Subnet{Name: "late", Ipv4CidrBlock: "10.240.1.0/25"})
+		return c
+	}, []change[*infrav1.IBMPowerVSCluster]{
+		{"for one that wasn't made", func(c *infrav1.IBMPowerVSCluster) { late(c, "10.240.2.0/25") }, message},
+	})
+}
+
+// Nothing but a load balancer that stays, and is in all subnets, keeps the one that leaves.
+func TestCluster_putsASubnetIntoTheRangeOfOneThatNothingKeeps(t *testing.T) {
+	t.Parallel()
+	const message = "subnet b has these addresses until it is deleted"
+	all := infrav1.VPCLoadBalancerSpec{Name: "all"}
+	in := func(name string) infrav1.VPCLoadBalancerSpec {
+		return infrav1.VPCLoadBalancerSpec{Name: "front", Subnets: []infrav1.VPCResource{{Name: name}}}
+	}
+	type balancers []infrav1.VPCLoadBalancerSpec
+	for name, row := range map[string]struct {
+		had, has balancers
+		message  string
+	}{
+		"the default one":                {nil, nil, message},
+		"the default one, by its name":   {nil, balancers{{Name: "demo-loadbalancer"}}, message},
+		"one in all":                     {balancers{all}, balancers{all}, message},
+		"one in all among others":        {balancers{in("a"), {Public: &no}}, balancers{in("a"), {Public: &no}}, message},
+		"one in all, replaced":           {balancers{all}, balancers{{Name: "other"}}, ""},
+		"the default one, replaced":      {nil, balancers{all}, ""},
+		"one in another subnet":          {balancers{in("a")}, balancers{in("a")}, ""},
+		"one in it, replaced":            {balancers{in("b")}, balancers{all}, ""},
+		"one in another, and one in all": {balancers{in("a")}, balancers{in("a"), {Public: &no}}, ""},
+	} {
+		checkLists(t, func() *infrav1.IBMPowerVSCluster {
+			c := least()
+			c.Name = "demo"
+			c.Spec.VPCSubnets = []infrav1.Subnet{{Name: "a"}, {Name: "b", Ipv4CidrBlock: "10.240.2.0/24"}}
+			c.Spec.LoadBalancers = row.had
+			c.Status.VPCSubnet = map[string]infrav1.ResourceReference{"b": {ID: "subnet", ControllerCreated: true}}
+			return c
+		}, []change[*infrav1.IBMPowerVSCluster]{{name, func(c *infrav1.IBMPowerVSCluster) {
+			c.Spec.VPCSubnets[1], c.Spec.LoadBalancers = infrav1.Subnet{Name: "new", Ipv4CidrBlock: "10.240.2.0/24"}, row.has
+		}, row.message}})
+	}
 }
