@@ -127,3 +127,31 @@ func TestSubnets_leaveWithTheLoadBalancerInThem(t *testing.T) {
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(b.Subnets).To(ConsistOf(HaveField("Name", "two"), HaveField("Name", "three")))
 }
+
+// A subnet that leaves is deleted at once, unless a load balancer that stays is in all subnets: another one may get its range.
+func TestSubnets_getTheRangeOfOneThatLeaves(t *testing.T) {
+	t.Parallel()
+	front := infrav1.VPCLoadBalancerSpec{Name: "front", Subnets: []infrav1.VPCResource{{Name: "one"}}}
+	type balancers []infrav1.VPCLoadBalancerSpec
+	for name, row := range map[string]struct{ had, has balancers }{
+		"which no load balancer is in":    {balancers{front}, balancers{front}},
+		"whose load balancer leaves, too": {balancers{{Name: "all"}}, balancers{{Name: "other"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := powervstest.Start(t)
+			one := infrav1.Subnet{Name: "one", Zone: "us-south-1", Ipv4CidrBlock: "10.240.1.0/24"}
+			two := infrav1.Subnet{Name: "two", Zone: "us-south-1", Ipv4CidrBlock: "10.240.2.0/24"}
+			c := f.CreateCluster("demo", func(c *infrav1.IBMPowerVSCluster) {
+				c.Spec.VPCSubnets, c.Spec.LoadBalancers = []infrav1.Subnet{one, two}, row.had
+			})
+			f.UntilReady(c)
+			two.Name = "three"
+			powervstest.Change(f, c, func(c *infrav1.IBMPowerVSCluster) {
+				c.Spec.VPCSubnets, c.Spec.LoadBalancers = []infrav1.Subnet{one, two}, row.has
+			})
+			f.Eventually(func() []string { return f.Made(sim.KindSubnet) }).Should(ConsistOf("one", "three"))
+			f.UntilReady(c)
+		})
+	}
+}
