@@ -89,6 +89,7 @@ func TestCluster_putsNoSubnetIntoTheRangeOfOneThatLeaves(t *testing.T) {
 	checkChanges(t, ranges, []change[*infrav1.IBMPowerVSCluster]{
 		{"another name", instead(infrav1.Subnet{Name: "new", Ipv4CidrBlock: "10.240.2.0/24"}), "spec.vpcSubnets[1].cidr: Invalid value: \"10.240.2.0/24\": " + message},
 		{"a part", instead(infrav1.Subnet{Name: "new", Ipv4CidrBlock: "10.240.2.128/25"}), message},
+		{"with bits of a host", instead(infrav1.Subnet{Name: "new", Ipv4CidrBlock: "10.240.2.7/24"}), message},
 		{"at another place", func(c *infrav1.IBMPowerVSCluster) {
 			c.Spec.VPCSubnets = []infrav1.Subnet{{Name: "new", Ipv4CidrBlock: "10.240.0.0/16"}, c.Spec.VPCSubnets[0]}
 		}, message},
@@ -149,6 +150,7 @@ func TestCluster_putsASubnetIntoTheRangeOfOneThatNothingKeeps(t *testing.T) {
 		"the default one, by its name":   {nil, balancers{{Name: "demo-loadbalancer"}}, message},
 		"one in all":                     {balancers{all}, balancers{all}, message},
 		"one in all among others":        {balancers{in("a"), {Public: &no}}, balancers{in("a"), {Public: &no}}, message},
+		"the user's own":                 {balancers{{ID: "r006-x"}}, balancers{{ID: "r006-x"}}, message},
 		"one in all, replaced":           {balancers{all}, balancers{{Name: "other"}}, ""},
 		"the default one, replaced":      {nil, balancers{all}, ""},
 		"one in another subnet":          {balancers{in("a")}, balancers{in("a")}, ""},
