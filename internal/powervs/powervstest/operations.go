@@ -47,7 +47,7 @@ func (f *Fixture) look(status map[string]any) (all []string, moving bool) {
 			var detail any
 			_ = json.Unmarshal([]byte(item.Detail), &detail) // none, or JSON
 			if kind == sim.KindLoadBalancer {
-				unordered(detail)
+				unordered(detail, names)
 			}
 			all = append(all, names.Text(string(kind), map[string]any{
 				"name": names[item.ID], "within": item.Within, "status": item.Status, "detail": detail,
@@ -60,20 +60,11 @@ func (f *Fixture) look(status map[string]any) (all []string, moving bool) {
 	return all, moving
 }
 
-// unordered removes from a load balancer what only shows in which order its subnets were attached: the address is in the first one.
-func unordered(balancer any) {
-	fields, isJSON := balancer.(map[string]any)
-	if !isJSON {
-		return
+// unordered has what a load balancer is in by names: the order in which it was put into its subnets is another in each world.
+func unordered(balancer any, names optest.Names) {
+	fields, _ := balancer.(map[string]any)
+	for _, field := range []string{"subnets", "groups"} {
+		ids, _ := fields[field].([]any)
+		slices.SortFunc(ids, func(a, b any) int { return cmp.Compare(names[fmt.Sprint(a)], names[fmt.Sprint(b)]) })
 	}
-	delete(fields, "private_ips")
-	for _, field := range []string{"subnets", "security_groups"} {
-		references, _ := fields[field].([]any)
-		slices.SortFunc(references, func(a, b any) int { return cmp.Compare(nameOf(a), nameOf(b)) })
-	}
-}
-
-func nameOf(reference any) string {
-	fields, _ := reference.(map[string]any)
-	return fmt.Sprint(fields["name"])
 }
