@@ -3,9 +3,6 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -101,19 +98,12 @@ func (r *resources) wantBalancer(name string, spec infrav1.VPCLoadBalancerSpec) 
 			}, nil
 		},
 	}
-	entry := fingerprint(spec)
-	want.Choose = func(_ context.Context, existing *ibm.LoadBalancer) (map[string]string, error) {
-		if existing != nil { // by what it was made isn't known
-			return map[string]string{entryParam: ""}, nil
-		}
-		return map[string]string{entryParam: entry}, nil
-	}
+	compareWithSpec(r, &want, withoutName(spec), fmt.Sprintf("load balancer %s was made by an entry of spec.loadBalancers that was changed "+
+		"meanwhile, and it can't be changed: put back what it was, or replace it by one with another name", name))
+	made := want.Update
 	want.Update = func(b *ibm.LoadBalancer) graph.Update {
-		if made := r.graph.Param(want.Key, entryParam); made != "" && made != entry {
-			return changedEntry(b)
-		}
-		if len(spec.Subnets) > 0 {
-			return graph.Update{}
+		if u := made(b); u.Refused != nil || len(spec.Subnets) > 0 {
+			return u
 		}
 		return r.moveBalancer(b) // they are those of the cluster, which change
 	}
@@ -124,27 +114,6 @@ func (r *resources) wantBalancer(name string, spec infrav1.VPCLoadBalancerSpec) 
 	handle := graph.Add(r.graph, r.kinds.Balancer, want)
 	if r.balancers.add(name, handle); public {
 		r.public = handle
-	}
-}
-
-// entryParam is the fingerprint of the entry of the spec that a load balancer was made by.
-const entryParam = "entry"
-
-// fingerprint of an entry, but for its name, which may be that of its place.
-func fingerprint(spec infrav1.VPCLoadBalancerSpec) string {
-	spec.Name = ""
-	text, _ := json.Marshal(spec) // it came as JSON
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
-}
-
-// changedEntry is the update of a load balancer that was made by another entry: the spec may have changed before the status showed it, and
-// admission refuses a change only from then on.
-func changedEntry(b *ibm.LoadBalancer) graph.Update {
-	return graph.Update{
-		Changes: []graph.Change{{Field: "entry", From: "as it was made", To: "as in the spec"}},
-		Refused: fault.Invalidf("load balancer %s was made by an entry of spec.loadBalancers that was changed meanwhile, and it can't be "+
-			"changed: put back what it was, or replace it by one with another name", b.Name),
 	}
 }
 
@@ -280,4 +249,10 @@ func portsOf(spec infrav1.VPCLoadBalancerSpec, apiPort int64) (pools []ibm.PoolR
 		listeners = append(listeners, ibm.ListenerRequest{Port: l.Port, Protocol: protocol, DefaultPool: ibm.Reference{Name: pool}})
 	}
 	return pools, listeners
+}
+
+// withoutName is an entry without its name, which may be that of its place.
+func withoutName(spec infrav1.VPCLoadBalancerSpec) infrav1.VPCLoadBalancerSpec {
+	spec.Name = ""
+	return spec
 }

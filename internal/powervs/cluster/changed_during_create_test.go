@@ -6,6 +6,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
 	"github.com/bedplate/bedplate/internal/powervs/powervstest"
@@ -51,6 +52,34 @@ func TestSubnet_isComparedWithASpecThatChangedDuringItsCreate(t *testing.T) {
 	}
 }
 
+// Admission refuses another DHCP server, or other routing, only when the status shows what was made.
+func TestNetworkAndGateway_areComparedWithASpecThatChangedDuringTheirCreates(t *testing.T) {
+	t.Parallel()
+	example := func(c *infrav1.IBMPowerVSCluster) {
+		c.Spec.DHCPServer = &infrav1.DHCPServer{Cidr: "192.168.77.0/24"}
+		c.Spec.TransitGateway = &infrav1.TransitGateway{Name: "gate"}
+	}
+	const server, gateway = "power.createDHCPServer", "transit.createTransitGateway"
+	for name, row := range map[string]struct {
+		create, condition, says string
+		change                  func(*infrav1.IBMPowerVSCluster)
+	}{
+		"DNS server": {server, infrav1.NetworkReadyCondition, "DHCP server demo was made by a spec.dhcpServer that was changed meanwhile",
+			func(c *infrav1.IBMPowerVSCluster) { c.Spec.DHCPServer.DNSServer = "9.9.9.9" }},
+		"range": {server, infrav1.NetworkReadyCondition, "DHCP server demo was made by a spec.dhcpServer that was changed meanwhile",
+			func(c *infrav1.IBMPowerVSCluster) { c.Spec.DHCPServer.Cidr = "192.168.78.0/24" }},
+		"SNAT": {server, infrav1.NetworkReadyCondition, "DHCP server demo was made by a spec.dhcpServer that was changed meanwhile",
+			func(c *infrav1.IBMPowerVSCluster) { c.Spec.DHCPServer.Snat = ptr.To(false) }},
+		"routing": {gateway, infrav1.TransitGatewayReadyCondition, "transit gateway gate was made by a spec.transitGateway.globalRouting",
+			func(c *infrav1.IBMPowerVSCluster) { c.Spec.TransitGateway.GlobalRouting = ptr.To(true) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			changesDuringItsCreate(t, row.create, row.condition, row.says, example, row.change)
+		})
+	}
+}
+
 // changesDuringItsCreate changes the spec of a cluster while a part of it is created. The condition says so until the spec is put back.
 func changesDuringItsCreate(t *testing.T, create, condition, says string, example, change func(*infrav1.IBMPowerVSCluster)) {
 	f := powervstest.StartCloud(t)
@@ -66,7 +95,8 @@ func changesDuringItsCreate(t *testing.T, create, condition, says string, exampl
 	powervstest.Change(f, c, change)
 	f.UntilReason(c, condition, "Invalid", says)
 	powervstest.Change(f, c, func(c *infrav1.IBMPowerVSCluster) {
-		c.Spec.VPCSubnets, c.Spec.LoadBalancers = before.VPCSubnets, before.LoadBalancers
+		before.ControlPlaneEndpoint = c.Spec.ControlPlaneEndpoint
+		c.Spec = *before
 	})
 	f.UntilReady(c)
 	f.Expect(f.Called(create)).To(Equal(1))

@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -67,12 +68,12 @@ func connectionKind(api *ibm.Client, service *graph.Service, name, of string) *g
 // wantGateway adds the gateway with its connections, one after the other: the service refuses two changes at a time.
 func (r *resources) wantGateway() {
 	spec := cmp.Or(r.object.Spec.TransitGateway, &infrav1.TransitGateway{})
+	global := ptr.Deref(spec.GlobalRouting, ibm.VPCRegion(r.object.Spec.Zone) != r.object.Region())
 	want := graph.Want[ibm.TransitGateway]{
 		Key: gatewayKey, Condition: infrav1.TransitGatewayReadyCondition, After: []graph.Ref{r.vpc, r.workspace},
 		Create: func(_ context.Context, key graph.Key) (graph.Call[ibm.TransitGateway], error) {
 			request := ibm.TransitGatewayRequest{
-				Name: key.Title, Location: r.object.Region(), ResourceGroupID: r.groupID(),
-				Global: ptr.Deref(spec.GlobalRouting, ibm.VPCRegion(r.object.Spec.Zone) != r.object.Region()),
+				Name: key.Title, Location: r.object.Region(), ResourceGroupID: r.groupID(), Global: global,
 			}
 			return func(ctx context.Context) (*ibm.TransitGateway, error) {
 				return r.api.CreateTransitGateway(ctx, request)
@@ -83,6 +84,8 @@ func (r *resources) wantGateway() {
 		want.Claim = graph.Use(spec.ID)
 	} else {
 		want.Claim = claimByName(spec.Name != "", r.object.TransitGatewayName())
+		compareWithSpec(r, &want, global, fmt.Sprintf("transit gateway %s was made by a spec.transitGateway.globalRouting that was changed "+
+			"meanwhile, and it can't be changed: put back what it was", r.object.TransitGatewayName()))
 	}
 	r.gateway = graph.Add(r.graph, r.kinds.Gateway, want)
 	after := []graph.Ref{r.gateway, r.workspace}
