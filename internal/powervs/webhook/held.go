@@ -12,7 +12,7 @@ import (
 )
 
 // heldProblems are subnets and security groups that were created and leave the spec, while something in the spec holds them: the service
-// never deletes them then. A load balancer that names no subnets is put into those that are left.
+// never deletes them then, but for a subnet that only a rule is about. A load balancer that names no subnets is put into those that are left.
 func heldProblems(before, after *infrav1.IBMPowerVSCluster) (problems field.ErrorList) {
 	spec := field.NewPath("spec")
 	left := subnetsOf(after)
@@ -21,6 +21,13 @@ func heldProblems(before, after *infrav1.IBMPowerVSCluster) (problems field.Erro
 		if e.id == "" && made.ControllerCreated && !slices.ContainsFunc(left, e.same) {
 			in := func(b *infrav1.VPCLoadBalancerSpec) []infrav1.VPCResource { return b.Subnets }
 			problems = append(problems, heldBy(spec.Child("vpcSubnets"), "subnet", e.name, made.ID, after, in)...)
+			of := func(r infrav1.VPCSecurityGroupRuleRemote) bool { return r.CIDRSubnetName == e.name }
+			for _, g := range after.Spec.VPCSecurityGroups {
+				if isAbout(g, of) {
+					problems = append(problems, field.Invalid(spec.Child("vpcSubnets"), e.name, fmt.Sprintf("a rule of security group %s is about "+
+						"subnet %s, whose range nothing says any more when it is deleted: remove the rule, too, or put the subnet back", g.Name, e.name)))
+				}
+			}
 		}
 	}
 	for _, g := range before.Spec.VPCSecurityGroups {
@@ -32,8 +39,9 @@ func heldProblems(before, after *infrav1.IBMPowerVSCluster) (problems field.Erro
 		path := spec.Child("vpcSecurityGroups")
 		in := func(b *infrav1.VPCLoadBalancerSpec) []infrav1.VPCResource { return b.SecurityGroups }
 		problems = append(problems, heldBy(path, "security group", g.Name, made.ID, after, in)...)
+		of := func(r infrav1.VPCSecurityGroupRuleRemote) bool { return r.SecurityGroupName == g.Name }
 		for _, other := range after.Spec.VPCSecurityGroups {
-			if isAbout(other, g.Name) {
+			if isAbout(other, of) {
 				problems = append(problems, field.Invalid(path, g.Name, fmt.Sprintf("a rule of security group %s is about security group %s, "+
 					"which can't be deleted as long as it is: remove the rule first, or put the group back", other.Name, g.Name)))
 			}
@@ -115,12 +123,11 @@ func heldBy(
 	return problems
 }
 
-// isAbout reports whether a rule of a security group names another one.
-func isAbout(g infrav1.VPCSecurityGroup, name string) bool {
-	named := func(r infrav1.VPCSecurityGroupRuleRemote) bool { return r.SecurityGroupName == name }
+// isAbout reports whether a rule of a security group has a certain other side.
+func isAbout(g infrav1.VPCSecurityGroup, certain func(infrav1.VPCSecurityGroupRuleRemote) bool) bool {
 	return slices.ContainsFunc(g.Rules, func(rule infrav1.VPCSecurityGroupRule) bool {
 		for _, side := range []*infrav1.VPCSecurityGroupRulePrototype{rule.Source, rule.Destination} {
-			if side != nil && slices.ContainsFunc(side.Remotes, named) {
+			if side != nil && slices.ContainsFunc(side.Remotes, certain) {
 				return true
 			}
 		}

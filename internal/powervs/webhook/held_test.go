@@ -63,6 +63,19 @@ func TestCluster_letsNothingGoThatIsStillHeld(t *testing.T) {
 	}, []change[*infrav1.IBMPowerVSCluster]{{"a subnet of the user's own", withoutA, ""}})
 	checkChanges(t, func() *infrav1.IBMPowerVSCluster {
 		c := holding()
+		c.Spec.VPCSecurityGroups[0].Rules[0].Source.Remotes[0] = infrav1.VPCSecurityGroupRuleRemote{
+			RemoteType: infrav1.SecurityGroupRemoteCIDR, CIDRSubnetName: "b",
+		}
+		return c
+	}, []change[*infrav1.IBMPowerVSCluster]{
+		{"a subnet that a rule is about", func(c *infrav1.IBMPowerVSCluster) { c.Spec.VPCSubnets = c.Spec.VPCSubnets[:1] },
+			"a rule of security group web is about subnet b, whose range nothing says any more when it is deleted: remove the rule, too"},
+		{"with the rule", func(c *infrav1.IBMPowerVSCluster) {
+			c.Spec.VPCSubnets, c.Spec.VPCSecurityGroups[0].Rules = c.Spec.VPCSubnets[:1], nil
+		}, ""},
+	})
+	checkChanges(t, func() *infrav1.IBMPowerVSCluster {
+		c := holding()
 		c.Spec.VPCSubnets = nil
 		return c
 	}, []change[*infrav1.IBMPowerVSCluster]{
