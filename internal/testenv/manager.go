@@ -3,6 +3,8 @@ package testenv
 import (
 	"context"
 	"errors"
+	"runtime/pprof"
+	"strings"
 	"testing"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -16,7 +18,9 @@ func Run(t testing.TB, mgr ctrl.Manager) (stop func()) {
 	go func() {
 		defer close(ended)
 		if err := mgr.Start(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("the manager ended: %v", err)
+			var goroutines strings.Builder // one of them may be what a manager waits for that doesn't end in time
+			_ = pprof.Lookup("goroutine").WriteTo(&goroutines, 1)
+			t.Errorf("the manager ended: %v\n%s", err, &goroutines)
 		}
 	}()
 	stop = func() {
