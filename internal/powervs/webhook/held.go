@@ -15,14 +15,14 @@ import (
 // never deletes them then, but for a subnet that only a rule is about. A load balancer that names no subnets is put into those that are left.
 func heldProblems(before, after *infrav1.IBMPowerVSCluster) (problems field.ErrorList) {
 	spec := field.NewPath("spec")
-	left := subnetsOf(after)
+	left, ruled := subnetsOf(after), withRules(before, after)
 	for _, e := range leaving(before, after) {
 		made := before.Status.VPCSubnet[e.name]
 		if e.id == "" && made.ControllerCreated && !slices.ContainsFunc(left, e.same) {
 			in := func(b *infrav1.VPCLoadBalancerSpec) []infrav1.VPCResource { return b.Subnets }
 			problems = append(problems, heldBy(spec.Child("vpcSubnets"), "subnet", e.name, made.ID, after, in)...)
 			of := func(r infrav1.VPCSecurityGroupRuleRemote) bool { return r.CIDRSubnetName == e.name }
-			for _, g := range after.Spec.VPCSecurityGroups {
+			for _, g := range ruled {
 				if isAbout(g, of) {
 					problems = append(problems, field.Invalid(spec.Child("vpcSubnets"), e.name, fmt.Sprintf("a rule of security group %s is about "+
 						"subnet %s, whose range nothing says any more when it is deleted: remove the rule, too, or put the subnet back", g.Name, e.name)))
@@ -40,7 +40,7 @@ func heldProblems(before, after *infrav1.IBMPowerVSCluster) (problems field.Erro
 		in := func(b *infrav1.VPCLoadBalancerSpec) []infrav1.VPCResource { return b.SecurityGroups }
 		problems = append(problems, heldBy(path, "security group", g.Name, made.ID, after, in)...)
 		of := func(r infrav1.VPCSecurityGroupRuleRemote) bool { return r.SecurityGroupName == g.Name }
-		for _, other := range after.Spec.VPCSecurityGroups {
+		for _, other := range ruled {
 			if isAbout(other, of) {
 				problems = append(problems, field.Invalid(path, g.Name, fmt.Sprintf("a rule of security group %s is about security group %s, "+
 					"which can't be deleted as long as it is: remove the rule first, or put the group back", other.Name, g.Name)))
@@ -121,6 +121,14 @@ func heldBy(
 		}
 	}
 	return problems
+}
+
+// withRules are the security groups whose rules are made: those of the user's own aren't changed.
+func withRules(before, after *infrav1.IBMPowerVSCluster) []infrav1.VPCSecurityGroup {
+	return slices.DeleteFunc(slices.Clone(after.Spec.VPCSecurityGroups), func(g infrav1.VPCSecurityGroup) bool {
+		found := before.Status.VPCSecurityGroups[g.Name]
+		return g.ID != "" || found.ID != "" && !found.ControllerCreated
+	})
 }
 
 // isAbout reports whether a rule of a security group has a certain other side.

@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"slices"
 	"testing"
 
 	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
@@ -74,6 +75,24 @@ func TestCluster_letsNothingGoThatIsStillHeld(t *testing.T) {
 			c.Spec.VPCSubnets, c.Spec.VPCSecurityGroups[0].Rules = c.Spec.VPCSubnets[:1], nil
 		}, ""},
 	})
+	for _, own := range []infrav1.VPCSecurityGroup{{ID: "own"}, {Name: "own"}} { // its rules are ignored
+		checkChanges(t, func() *infrav1.IBMPowerVSCluster {
+			c := holding()
+			about := c.Spec.VPCSecurityGroups[0].Rules
+			about[0].Source.Remotes = append(about[0].Source.Remotes, infrav1.VPCSecurityGroupRuleRemote{
+				RemoteType: infrav1.SecurityGroupRemoteCIDR, CIDRSubnetName: "b",
+			})
+			own.Rules, c.Spec.VPCSecurityGroups[0].Rules = about, nil
+			c.Spec.VPCSecurityGroups = append(c.Spec.VPCSecurityGroups, own)
+			c.Status.VPCSecurityGroups["own"] = infrav1.VPCSecurityGroupStatus{ID: "own"}
+			return c
+		}, []change[*infrav1.IBMPowerVSCluster]{
+			{"a subnet that a rule of the user's own group is about", func(c *infrav1.IBMPowerVSCluster) { c.Spec.VPCSubnets = c.Spec.VPCSubnets[:1] }, ""},
+			{"a group that a rule of the user's own group is about", func(c *infrav1.IBMPowerVSCluster) {
+				c.Spec.VPCSecurityGroups = slices.Delete(c.Spec.VPCSecurityGroups, 1, 2)
+			}, ""},
+		})
+	}
 	checkChanges(t, func() *infrav1.IBMPowerVSCluster {
 		c := holding()
 		c.Spec.VPCSubnets = nil
