@@ -161,6 +161,7 @@ func TestPublicIP_isTakenOverFromAPredecessor(t *testing.T) {
 func TestPublicIP_isAnnouncedAnewWhenTheNameWasTakenAway(t *testing.T) {
 	f := newFixture(t)
 	protocol, _ := f.run("one", clock.RealClock{}, interceptor.Funcs{})
+	f.Eventually(protocol.calls).WithTimeout(patience).Should(HaveLen(1), "it is configured")
 	ip := f.publicIP("203.0.113.1", hop)
 	f.Eventually(protocol.table).WithTimeout(patience).Should(HaveLen(1))
 	f.Expect(f.client.Get(t.Context(), client.ObjectKeyFromObject(ip), ip)).To(Succeed())
