@@ -26,8 +26,9 @@ func TestCentral_comesAndGoesInItsOwnTime(t *testing.T) {
 	f.becomes(group, resourcev1.ReadyCondition, metav1.ConditionTrue, "")
 	f.onItsWay.Store(true)
 	f.Expect(f.client.Delete(t.Context(), group)).To(Succeed())
-	f.Expect(f.becomes(group, resourcev1.ReadyCondition, metav1.ConditionFalse, "CentralEnding")).
-		To(Equal("the OVN central isn't deleted: in progress"))
+	f.Eventually(func() string {
+		return f.becomes(group, resourcev1.ReadyCondition, metav1.ConditionFalse, "CentralEnding")
+	}).WithTimeout(patience).Should(Equal("the OVN central isn't deleted: in progress"))
 	f.Consistently(func() error {
 		return f.client.Get(t.Context(), client.ObjectKeyFromObject(group), group)
 	}, "3s").Should(Succeed())

@@ -28,11 +28,19 @@ import (
 const (
 	// refillTimeout bounds the wait for ovn-northd before a central is opened.
 	refillTimeout = 30 * time.Second
-	// farewellTimeout bounds the wait for the DPUs before a central is deleted.
-	farewellTimeout = 2 * time.Second
+	// emptyTimeout bounds the write to the databases of a central that is deleted.
+	emptyTimeout = 2 * time.Second
+	// northdFarewell and chassisFarewell bound the wait for ovn-northd, and for the DPUs, before a central is deleted. They
+	// begin with the group's deletion timestamp, which has full seconds.
+	northdFarewell  = 30 * time.Second
+	chassisFarewell = 3 * time.Second
+	farewellPoll    = 100 * time.Millisecond
 
 	carriedByFabric = "the network fabric carries this network; Hydrazine records it and touches no DPU"
 )
+
+// errEmptying says that a central that is deleted isn't empty yet.
+var errEmptying = errors.New("OVN still removes the network from the DPUs")
 
 // groupReconciler maintains a central for each group that OVN carries, with the rows of the group and its members.
 //
@@ -58,7 +66,7 @@ func (r *groupReconciler) Reconcile(ctx context.Context, request ctrl.Request) (
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !group.DeletionTimestamp.IsZero() {
-		return ctrl.Result{RequeueAfter: r.poll}, r.delete(ctx, group)
+		return r.delete(ctx, group)
 	}
 	if err := patch.AddFinalizer(ctx, r.Client, group, resourcev1.ResourceGroupFinalizer); err != nil {
 		return ctrl.Result{}, err
@@ -71,38 +79,47 @@ func (r *groupReconciler) Reconcile(ctx context.Context, request ctrl.Request) (
 
 // delete a group's central, and say what blocks that. Its members don't: their hosts are isolated because they have no
 // group.
-func (r *groupReconciler) delete(ctx context.Context, group *resourcev1.ResourceGroup) error {
+func (r *groupReconciler) delete(ctx context.Context, group *resourcev1.ResourceGroup) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(group, resourcev1.ResourceGroupFinalizer) {
-		return nil
+		return ctrl.Result{}, nil
 	}
-	r.empty(ctx, group)
-	failed := r.networks.forget(ctx, group.UID)
+	failed := errEmptying
+	if r.emptied(ctx, group) {
+		failed = r.networks.forget(ctx, group.UID)
+	}
 	if failed == nil {
-		return patch.RemoveFinalizer(ctx, r.Client, group, resourcev1.ResourceGroupFinalizer)
+		return ctrl.Result{}, patch.RemoveFinalizer(ctx, r.Client, group, resourcev1.ResourceGroupFinalizer)
 	}
-	before, reason, message := group.DeepCopy(), reasonCentralFailed, "the OVN central isn't deleted: "+failed.Error()
-	failed = fmt.Errorf("delete the OVN central: %w", failed)
-	if errors.Is(failed, central.ErrOnItsWay) {
-		reason, failed = reasonCentralEnding, nil // the runtime notifies when it is gone
+	before, again := group.DeepCopy(), r.poll
+	reason, message := reasonCentralEnding, "the OVN central isn't deleted: "+failed.Error()
+	switch {
+	case errors.Is(failed, errEmptying):
+		failed, again = nil, farewellPoll
+	case errors.Is(failed, central.ErrOnItsWay):
+		failed = nil // the runtime notifies when it is gone
+	default:
+		reason, failed = reasonCentralFailed, fmt.Errorf("delete the OVN central: %w", failed)
 	}
 	unmet(group, resourcev1.CentralReadyCondition, reason, message)
 	sumUp(group, resourcev1.CentralReadyCondition, resourcev1.TopologyReadyCondition)
-	return writeStatus(ctx, r.Client, r.events, before, group, failed)
+	return ctrl.Result{RequeueAfter: again}, writeStatus(ctx, r.Client, r.events, before, group, failed)
 }
 
-// empty a network before its central is deleted, as far as possible now. If an agent is dead, ovn-controller still removes
-// the host's flows, and nothing else tells it to.
-func (r *groupReconciler) empty(ctx context.Context, group *resourcev1.ResourceGroup) {
-	network := r.networks.find(group.UID)
+// emptied removes a network's rows before its central is deleted, and reports whether the DPUs have got that, or had their
+// time. If an agent is dead, ovn-controller still removes the host's flows, and nothing else tells it to.
+func (r *groupReconciler) emptied(ctx context.Context, group *resourcev1.ResourceGroup) bool {
+	network, since := r.networks.find(group.UID), time.Since(group.DeletionTimestamp.Time)
 	wanted, err := overlay.Topology(group, nil, overlay.Outside{})
-	if network == nil || err != nil {
-		return
+	if network == nil || err != nil || since > northdFarewell {
+		return true
 	}
-	ctx, cancel := context.WithTimeout(ctx, farewellTimeout)
+	ctx, cancel := context.WithTimeout(ctx, emptyTimeout)
 	defer cancel()
-	if _, err := network.north.Apply(ctx, string(group.UID), wanted.Rows()); err == nil {
-		_ = network.north.SyncChassis(ctx)
+	if _, err := network.north.Apply(ctx, string(group.UID), wanted.Rows()); err != nil {
+		return true
 	}
+	southbound, chassis, err := network.north.Arrived()
+	return err != nil || chassis || southbound && since > chassisFarewell
 }
 
 func (r *groupReconciler) reconcile(ctx context.Context, group *resourcev1.ResourceGroup) error {

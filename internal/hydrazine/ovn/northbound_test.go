@@ -257,13 +257,24 @@ func TestSync_waitsForTheSouthboundDatabase(t *testing.T) {
 	short, cancel = context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	g.Expect(n.SyncChassis(short)).To(MatchError(context.DeadlineExceeded), "a stale chassis is waited for")
+	arrived := func(southbound, chassis bool) {
+		t.Helper()
+		g.Eventually(func(g Gomega) {
+			s, c, err := n.Arrived()
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect([]bool{s, c}).To(Equal([]bool{southbound, chassis}), "in the southbound database, at the chassis")
+		}, patience).Should(Succeed())
+	}
+	arrived(true, false)
 	g.Expect(c.southbound().DeleteChassis(t.Context(), "stale")).To(Succeed())
 	g.Expect(n.SyncChassis(soon(t))).To(Succeed())
+	arrived(true, true)
 
 	c.stop("northd")
 	short, cancel = context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	g.Expect(n.Sync(short)).To(MatchError(context.DeadlineExceeded))
+	arrived(false, false)
 }
 
 func TestDial_comesBackToAWipedDatabase(t *testing.T) {
