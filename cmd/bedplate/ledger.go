@@ -11,10 +11,12 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/printable"
 )
@@ -169,7 +171,7 @@ func ledgerAdoptCommand(all catalogue) *cobra.Command {
 		func(ctx context.Context, out io.Writer, c client.Client, kind ledgerKind, owner graph.Owner, args []string) error {
 			resources, err := kind.resourcesOf(owner, args, in, yours)
 			if err == nil {
-				err = ledgerEngine(c).AdoptInto(ctx, owner, resources...)
+				err = adopt(ctx, c, owner, resources)
 			}
 			if err != nil {
 				return err
@@ -179,6 +181,12 @@ func ledgerAdoptCommand(all catalogue) *cobra.Command {
 	command.Flags().BoolVar(&yours, "yours", false, "the resource is your own: Bedplate never changes or deletes it; take its tag off, if it has one")
 	inFlag(command, &in)
 	return command
+}
+
+// adopt resources into an object's ledger. The manager writes it too.
+func adopt(ctx context.Context, c client.Client, owner graph.Owner, resources []ledgers.Resource) error {
+	stale := func(err error) bool { return errors.Is(err, phases.ErrStale) }
+	return retry.OnError(retry.DefaultBackoff, stale, func() error { return ledgerEngine(c).AdoptInto(ctx, owner, resources...) })
 }
 
 func inFlag(command *cobra.Command, in *map[string]string) {

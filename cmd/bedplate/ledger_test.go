@@ -1,13 +1,19 @@
 package main
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
@@ -129,22 +135,53 @@ func TestLedgerAdopt_ofAPeeringThatOnlyTheStatusHas(t *testing.T) {
 	g.Expect(bmmResourcesOf(c, []string{"peering/2=VPC peering/p-9"}, nil, true)).To(HaveLen(1))
 }
 
+// The manager writes the ledger too, and each write of it makes what was read before stale.
+func TestLedgerAdopt_besideTheManager(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	cluster := &infrav1.NvidiaBMMCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "red", Name: "demo", UID: "1"}}
+	conflicts := 2
+	c := interceptor.NewClient(withLedger(g, &ledgerv1.Ledger{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "red", Name: ledgerv1.Name("NvidiaBMMCluster", "demo"), OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: infrav1.GroupVersion.String(), Kind: "NvidiaBMMCluster", Name: "demo", UID: "1"},
+		}},
+		Spec: ledgerv1.LedgerSpec{OwnerID: "0123456789ab"},
+	}), interceptor.Funcs{Update: func(ctx context.Context, to client.WithWatch, l client.Object, options ...client.UpdateOption) error {
+		if conflicts--; conflicts >= 0 {
+			return apierrors.NewConflict(schema.GroupResource{Resource: "ledgers"}, l.GetName(), nil)
+		}
+		return to.Update(ctx, l, options...)
+	}})
+	g.Expect(adopt(t.Context(), c, cluster, []ledgers.Resource{{Key: "vpc", Kind: "VPC", ID: "v-1", Own: true}})).To(Succeed())
+	l, err := ledgers.Of(t.Context(), c, c.Scheme(), cluster)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(l.Entry("vpc")).To(HaveField("ID", "v-1"))
+	g.Expect(conflicts).To(Equal(-1))
+}
+
+// withLedger returns a client of an API server that has a ledger.
+func withLedger(g *WithT, l *ledgerv1.Ledger) client.WithWatch {
+	scheme := runtime.NewScheme()
+	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
+	g.Expect(ledgerv1.AddToScheme(ledgerv1.GroupBMM)(scheme)).To(Succeed())
+	g.Expect(corev1.AddToScheme(scheme)).To(Succeed())
+	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "home"}}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(l, home).Build()
+}
+
 // Why the service has refused something is what a tenant's server says, and the ledger is read by an operator.
 func TestLedgerShow_letsNoTextMoveTheCursorOrBeginALine(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	const evil = "a\x1b[2J\r\nOwner ID:     another\n\u202e"
-	scheme := runtime.NewScheme()
-	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
-	g.Expect(ledgerv1.AddToScheme(ledgerv1.GroupBMM)(scheme)).To(Succeed())
 	cluster := &infrav1.NvidiaBMMCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "red", Name: "demo"}}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(&ledgerv1.Ledger{
+	c := withLedger(g, &ledgerv1.Ledger{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "red", Name: ledgerv1.Name("NvidiaBMMCluster", "demo")},
 		Spec: ledgerv1.LedgerSpec{OwnerID: "0123456789ab", Entries: []ledgerv1.Entry{
 			{Key: "vpc", Kind: "VPC", State: ledgerv1.Bound, ID: evil, Scope: map[string]string{"site": evil}},
 			{Key: "subnet/a", Kind: "subnet", State: ledgerv1.Refused, Message: evil},
 		}},
-	}).Build()
+	})
 	var out strings.Builder
 	g.Expect(showLedger(t.Context(), &out, c, cluster)).To(Succeed())
 	owners := 0
