@@ -2,6 +2,7 @@ package overlay_test
 
 import (
 	"encoding/json"
+	"errors"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -20,8 +21,9 @@ import (
 func (s *stack) forgetful(dpu string) (mend func()) {
 	s.t.Helper()
 	ledger := filepath.Join(s.RunDir(dpu), "agent", "ledger.json")
-	s.Expect(os.Remove(ledger)).To(Succeed()) // the agent reads it only when it starts
-	s.Expect(os.Mkdir(ledger, 0o700)).To(Succeed())
+	s.Eventually(func() error { // the agent may write in between; it reads only when it starts
+		return errors.Join(os.Remove(ledger), os.Mkdir(ledger, 0o700))
+	}).Should(Succeed())
 	return func() { s.Expect(os.Remove(ledger)).To(Succeed()) }
 }
 
