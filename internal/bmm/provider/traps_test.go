@@ -61,6 +61,8 @@ func TestTrap_parallelCreatesMakeTwoOfOneName(t *testing.T) {
 	f.Expect(f.Sim.State().VPCs).To(And(HaveLen(2), HaveEach(HaveField("Name", "net"))))
 	f.Expect(owners[0].Status.VPCID).NotTo(Equal(owners[1].Status.VPCID))
 
+	machine := f.CreateMachine("one", "worker-1", bootData)
+	f.Eventually(func() int { return f.Called("createInstance") }).Should(Equal(1)) // it has found the name free
 	made := make(chan string, 1)
 	go func() {
 		request := instanceOf(owners[0], "worker-1")
@@ -72,7 +74,6 @@ func TestTrap_parallelCreatesMakeTwoOfOneName(t *testing.T) {
 		}
 		made <- theirs.ID
 	}()
-	machine := f.CreateMachine("one", "worker-1", bootData)
 	f.Eventually(func() int { return f.Called("createInstance") }).Should(Equal(2))
 	f.Expect(f.Sim.State().Instances).To(BeEmpty(), "both found the name free")
 	f.UntilReady(machine)
