@@ -65,6 +65,14 @@ func (s *stack) nameOf(address string) string {
 	return string(name)
 }
 
+// named expects that whoever answers at an address is this host: an attempt may have no answer where the machine is busy.
+func (s *stack) named(address, host string) {
+	s.t.Helper()
+	name := ""
+	s.Eventually(func() string { name = s.nameOf(address); return name }).ShouldNot(BeEmpty())
+	s.Expect(name).To(Equal(host))
+}
+
 // answer of a host for an address.
 type answer struct {
 	asked, answered time.Time

@@ -55,8 +55,8 @@ func TestAddresses_areHandedOnInACircle(t *testing.T) {
 	}
 	t.Logf("all have their new addresses after %s", time.Since(began).Round(time.Millisecond))
 	for i := range hosts {
-		_, err := answers(addresses[i], i)()
-		s.Expect(err).To(MatchError(syscall.ECONNREFUSED), "another host has the address now, and doesn't serve this port")
+		s.Eventually(func() error { _, err := answers(addresses[i], i)(); return err }).
+			Should(MatchError(syscall.ECONNREFUSED), "another host has the address now, and doesn't serve this port")
 	}
 	s.ready(hosts...)
 }

@@ -167,7 +167,7 @@ func TestAddress_isReleasedWhenPacketsAreForwardedWithoutIt(t *testing.T) {
 	change(s, red, func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = resourcev1.IPAddress(wanted) })
 	for range 10 {
 		s.becomes(red, resourcev1.AcceptedCondition, metav1.ConditionFalse, "AddressTaken")
-		s.Expect(s.nameOf(wanted)).To(Equal(blue.Name))
+		s.named(wanted, blue.Name)
 		time.Sleep(300 * time.Millisecond)
 	}
 	resume()
