@@ -28,9 +28,10 @@ func TestTLS_aDPUReachesItsOwnGroupOnly(t *testing.T) {
 	blue, red := central{s, s.group("blue")}, central{s, s.group("red")}
 	s.ready(s.join("blue", "host1", "10.10.10.2"), s.join("blue", "host2", "10.10.10.3"), s.join("red", "host3", "10.10.10.2"))
 
-	s.Expect(blue.sbctl("dpu1", "dpu1", "set", "Chassis", "dpu1", "external_ids:a=b")).To(Succeed())
+	answers := func(as func() error) { t.Helper(); s.Eventually(as).Should(Succeed()) } // two seconds aren't enough at any time
+	answers(func() error { return blue.sbctl("dpu1", "dpu1", "set", "Chassis", "dpu1", "external_ids:a=b") })
 	s.Expect(blue.group.Status.SoftwareNetworkConfiguration.Southbound).To(HavePrefix("ssl:"))
-	s.Expect(red.sbctl("dpu3", "dpu3", "get-connection")).To(Succeed())
+	answers(func() error { return red.sbctl("dpu3", "dpu3", "get-connection") })
 	s.Expect(blue.sbctl("dpu1", "dpu1", "set", "Chassis", "dpu2", "external_ids:a=b")).NotTo(Succeed(), "another DPU's row")
 	s.Expect(blue.sbctl("dpu1", "dpu1", "chassis-del", "dpu2")).NotTo(Succeed(), "another DPU")
 	s.Expect(blue.sbctl("dpu3", "dpu3", "get-connection")).NotTo(Succeed(), "another group")
