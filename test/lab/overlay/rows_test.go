@@ -142,9 +142,7 @@ func (d *drawn) bound() {
 }
 
 func (d *drawn) probe(protocol probe.Protocol, from string, to netip.Addr, port uint16) (netip.Addr, error) {
-	ctx, cancel := context.WithTimeout(d.t.Context(), 5*time.Second)
-	defer cancel()
-	answer, err := d.Reach(ctx, probe.Probe{From: from, Protocol: protocol, To: netip.AddrPortFrom(to, port)})
+	answer, err := d.Reach(d.t.Context(), probe.Probe{From: from, Protocol: protocol, To: netip.AddrPortFrom(to, port)})
 	return answer.Source, err
 }
 
@@ -161,7 +159,7 @@ func (d *drawn) seen(from string, to, as netip.Addr) {
 // silent waits until an address doesn't answer a node: after a change Open vSwitch remembers for a moment what it did before.
 func (d *drawn) silent(protocol probe.Protocol, from string, to netip.Addr) {
 	d.t.Helper()
-	d.Eventually(func() error { _, err := d.probe(protocol, from, to, tcpPort); return err }).WithTimeout(5*time.Second).
+	d.Eventually(func() error { _, err := d.probe(protocol, from, to, tcpPort); return err }).WithTimeout(revalidated).
 		Should(MatchError(probe.ErrNoAnswer), "%s from %s to %s", protocol, from, to)
 }
 

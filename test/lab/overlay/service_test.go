@@ -141,12 +141,15 @@ func (s *stack) paths(address string) (from []string, err error) {
 	return from, err
 }
 
+// streamPatience is how long answers may take in a stream: on a busy machine all is late at times, also the last ones.
+const streamPatience = 10 * time.Second
+
 // lostBetween says how a stream of packets has gone while something happens.
 func (s *stack) lostBetween(from, to string, while func()) probe.Report {
 	s.t.Helper()
 	stream, err := s.Stream(s.t.Context(), probe.Probe{
 		From: from, Protocol: probe.UDP, To: netip.AddrPortFrom(netip.MustParseAddr(to), tcpPort), Interval: 10 * time.Millisecond,
-		Patience: 10 * time.Second, // on a busy machine all is late at times, also the last answers
+		Patience: streamPatience,
 	})
 	s.Expect(err).NotTo(HaveOccurred())
 	defer stream.Close()

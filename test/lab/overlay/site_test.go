@@ -42,22 +42,20 @@ func TestUnderlay_isOutOfReach(t *testing.T) {
 		source, to := udp(packet)
 		return to == genevePort && !isDPU(d.Fabric, source)
 	})
-	forge := func(protocol probe.Protocol, from string) {
+	forged := func(from string) int64 {
 		for _, address := range dpu2.Addresses {
-			_, _ = d.probe(protocol, from, address, genevePort)
+			_, _ = d.probe(probe.UDP, from, address, genevePort)
 		}
+		return arrived.Load()
 	}
-	forge(probe.UDP, one)
-	d.Expect(arrived.Load()).To(BeZero())
-	forge(probe.UDP, fabric.DC)
-	d.Eventually(arrived.Load).Should(BeNumerically(">", 0), "they are seen if they come")
+	d.Expect(forged(one)).To(BeZero())
+	d.Eventually(forged).WithArguments(fabric.DC).Should(BeNumerically(">", 0), "they are seen if they come")
 
 	// It is the rows that keep them away.
 	arrived.Store(0)
 	d.site.Underlay = nil
 	d.write()
-	forge(probe.UDP, one)
-	d.Eventually(arrived.Load).Should(BeNumerically(">", 0))
+	d.Eventually(forged).WithArguments(one).Should(BeNumerically(">", 0))
 }
 
 // What a DPU has besides is out of reach of the host behind it, and of that one alone as long as nothing vouches for it.

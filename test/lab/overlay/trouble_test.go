@@ -44,18 +44,7 @@ func upPair(t *testing.T, topology fabric.Topology, flags ...string) *pair {
 // lost says how many packets are lost between the hosts while something happens, and for how long none gets through.
 func (p *pair) lost(while func()) (packets int, gap time.Duration) {
 	p.t.Helper()
-	stream, err := p.Stream(p.t.Context(), probe.Probe{
-		From: "host1", Protocol: probe.UDP, To: netip.MustParseAddrPort("10.10.10.3:8080"), Interval: 10 * time.Millisecond,
-	})
-	p.Expect(err).NotTo(HaveOccurred())
-	defer stream.Close()
-	p.Eventually(stream.Answered).Should(BeNumerically(">", 20))
-	while()
-	answered := stream.Answered()
-	p.Eventually(stream.Answered).Should(BeNumerically(">", answered+50), "it goes on")
-	report, err := stream.Stop()
-	p.Expect(err).NotTo(HaveOccurred())
-	p.t.Log(report)
+	report := p.lostBetween("host1", "10.10.10.3", while)
 	return report.Lost, report.LongestGap
 }
 

@@ -3,7 +3,6 @@ package overlay_test
 import (
 	"net/netip"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,8 +65,10 @@ func TestDualStack_byManagerAndAgents(t *testing.T) {
 			}
 			s.Expect(arrived.Load()).To(BeZero(), "%s of version %d", dpu.Name, v)
 		}
-		_, _ = s.geneve(fabric.DC, dpu.Addresses[0])
-		s.Eventually(arrived.Load).ShouldNot(BeZero(), "they are seen if they come")
+		s.Eventually(func() int64 {
+			_, _ = s.geneve(fabric.DC, dpu.Addresses[0])
+			return arrived.Load()
+		}).ShouldNot(BeZero(), "they are seen if they come")
 	}
 }
 
@@ -93,7 +94,7 @@ func (s *stack) addresses(name string) (all []string) {
 // quiet waits until there is no answer: after a change Open vSwitch remembers for a moment what it did before.
 func (s *stack) quiet(do func() (netip.Addr, error)) {
 	s.t.Helper()
-	s.Eventually(func() error { _, err := do(); return err }).WithTimeout(10 * time.Second).Should(MatchError(probe.ErrNoAnswer))
+	s.Eventually(func() error { _, err := do(); return err }).WithTimeout(revalidated).Should(MatchError(probe.ErrNoAnswer))
 }
 
 // A rule is removed and added again, and the site's policy changes; packets show that, and the group says when all DPUs have
