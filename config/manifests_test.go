@@ -19,10 +19,7 @@ import (
 // What docs/installation.md tells a user to do, without and with all components: every object is valid, and the Pods keep to
 // Pod Security "restricted". It isn't parallel: meanwhile the webhooks are those of the manifests, which nothing serves.
 func TestManifests_areTakenWithoutAWarning(t *testing.T) {
-	for _, neighbour := range []string{"testdata/cert-manager.yaml", "testdata/prometheus-operator.yaml"} {
-		testenv.Kubectl(t, "apply", "-f", neighbour)
-		testenv.Kubectl(t, "wait", "-f", neighbour, "--for=condition=Established")
-	}
+	testenv.AddCRDs(t, testenv.Config(t), "testdata/cert-manager.yaml", "testdata/prometheus-operator.yaml")
 	for _, p := range providers {
 		t.Run(p.name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -133,7 +133,8 @@ func (s *site) machine() *infrav1.NvidiaBMMMachine {
 			Network:         infrav1.NetworkSpec{NetworkInterface: infrav1.NetworkInterface{SubnetName: "nodes"}},
 		}},
 	}
-	s.Expect(s.client.Create(s.t.Context(), machine)).To(Succeed())
+	// What is established isn't served at once, nor known to discovery.
+	s.Eventually(func() error { return s.client.Create(s.t.Context(), machine) }).Should(Succeed())
 	return machine
 }
 

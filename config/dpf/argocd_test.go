@@ -31,10 +31,8 @@ func TestServices_knowOneArgoCD(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	systemNamespace(t, g)
-	for _, file := range []string{"rbac/components_roles.yaml", "../../internal/dpf/sim/argo/crds.yaml"} {
-		testenv.Kubectl(t, "apply", "-f", file)
-	}
-	testenv.Kubectl(t, "wait", "-f", "../../internal/dpf/sim/argo/crds.yaml", "--for=condition=Established")
+	testenv.Kubectl(t, "apply", "-f", "rbac/components_roles.yaml")
+	testenv.AddCRDs(t, testenv.Config(t), "../internal/dpf/sim/argo/crds.yaml")
 	const user, role = "services", "dpf-dpuservice-manager"
 	admin, elsewhere := testenv.Client(t), testenv.Namespace(t)
 	g.Expect(admin.Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: user},

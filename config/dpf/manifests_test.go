@@ -29,8 +29,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 func openshift(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
-	testenv.Kubectl(t, "apply", "-f", "../testdata/cert-manager.yaml")
-	testenv.Kubectl(t, "wait", "-f", "../testdata/cert-manager.yaml", "--for=condition=Established")
+	testenv.AddCRDs(t, testenv.Config(t), "testdata/cert-manager.yaml")
 	for _, name := range []string{"openshift-ovn-kubernetes", "openshift-network-operator"} {
 		g.Expect(testenv.Client(t).Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
 	}
@@ -48,7 +47,9 @@ func openshift(t *testing.T) {
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
 					Type: "object", XPreserveUnknownFields: ptr.To(true)}}}},
 		}
-		_, err := envtest.InstallCRDs(testenv.Config(t), envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
+		_, err := envtest.InstallCRDs(testenv.Config(t), envtest.CRDInstallOptions{
+			CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}, MaxTime: time.Minute,
+		})
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 }

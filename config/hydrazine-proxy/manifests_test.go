@@ -27,8 +27,7 @@ const namespace = "bedplate-hydrazine-system"
 func TestManifests_areTakenWithoutAWarning(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	testenv.Kubectl(t, "apply", "-f", "../testdata/cert-manager.yaml")
-	testenv.Kubectl(t, "wait", "-f", "../testdata/cert-manager.yaml", "--for=condition=Established")
+	testenv.AddCRDs(t, testenv.Config(t), "testdata/cert-manager.yaml")
 	restricted := map[string]string{"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/warn": "restricted"}
 	g.Expect(testenv.Client(t).Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: restricted}})).To(Succeed())
 	testenv.Kubectl(t, "apply", "-k", "default", "--warnings-as-errors")

@@ -35,10 +35,7 @@ func everything(t *testing.T) string {
 // Pod Security "restricted".
 func TestManifests_areTakenWithoutAWarning(t *testing.T) {
 	t.Parallel()
-	for _, neighbour := range []string{"../testdata/cert-manager.yaml", "../testdata/prometheus-operator.yaml"} {
-		testenv.Kubectl(t, "apply", "-f", neighbour)
-		testenv.Kubectl(t, "wait", "-f", neighbour, "--for=condition=Established")
-	}
+	testenv.AddCRDs(t, testenv.Config(t), "testdata/cert-manager.yaml", "testdata/prometheus-operator.yaml")
 	testenv.Kubectl(t, "apply", "-k", "default", "--warnings-as-errors")
 	file := filepath.Join(t.TempDir(), "everything.yaml")
 	NewWithT(t).Expect(os.WriteFile(file, []byte(testenv.Render(t, everything(t))), 0o600)).To(Succeed())

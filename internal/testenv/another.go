@@ -47,7 +47,8 @@ func Another(t testing.TB, crds ...string) *APIServer {
 	return s
 }
 
-// AddCRDs of the files or folders of config to an API server, and return how many there are.
+// AddCRDs of the files or folders of config to an API server, and return how many there are when its discovery has their kinds: that is
+// later than they are established.
 func AddCRDs(t testing.TB, to *rest.Config, paths ...string) int {
 	t.Helper()
 	for i := range paths {

@@ -24,7 +24,7 @@ func TestGenerateCluster_isTakenByAManagementCluster(t *testing.T) {
 		Paths: []string{
 			ctl.bin.Path("manifests", "bootstrap-kubeadm.yaml"), ctl.bin.Path("manifests", "control-plane-kubeadm.yaml"),
 		},
-		ErrorIfPathMissing: true,
+		ErrorIfPathMissing: true, MaxTime: patience,
 	})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	for flavor, kinds := range flavors {
