@@ -29,12 +29,15 @@ var clusterAPI = []string{"bmm", "bmm-class"}
 // powervsExamples are those of powervs that no test of a lab applies.
 var powervsExamples = []string{"powervs-class"}
 
+// patience is for what Cluster API and the managers do where other packages' tests have the CPUs.
+const patience = 10 * time.Minute
+
 // With all webhooks, Cluster API's and ours, and the controllers that make a cluster of a class.
 func TestExamples_areTakenByAManagementCluster(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(time.Minute)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	g.SetDefaultEventuallyTimeout(patience)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	stack, err := localstack.Start(ctx, localstack.Config{
 		Dir: t.TempDir(), Tools: toolstest.Find(t, append(localstack.Tools(), "bedplate")...),
@@ -67,14 +70,14 @@ func TestExamples_areTakenByAManagementCluster(t *testing.T) {
 				resource, key := &corev1.ConfigMap{}, client.ObjectKey{Namespace: "default", Name: name + "-bmm-ccm"}
 				g.Expect(c.Get(t.Context(), key, resource)).To(Succeed())
 				g.Expect(resource.GetOwnerReferences()).To(ContainElement(HaveField("Kind", "ClusterResourceSet")))
-			}, time.Minute).Should(Succeed())
+			}, patience).Should(Succeed())
 		}
 	})
 }
 
 func clusterOfAClass(t *testing.T, c client.Client, bmm *localstack.BMM) {
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(time.Minute)
+	g.SetDefaultEventuallyTimeout(patience)
 	cluster := &clusterv1.Cluster{}
 	reconciled := func(g Gomega) {
 		g.Expect(c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "bmm-class"}, cluster)).To(Succeed())

@@ -2,7 +2,6 @@ package examples_test
 
 import (
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,7 +16,7 @@ import (
 func powervsOfAClass(t *testing.T, c client.Client, account *localstack.PowerVS) {
 	const name = "powervs-class"
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(time.Minute)
+	g.SetDefaultEventuallyTimeout(patience)
 	cluster := &clusterv1.Cluster{}
 	g.Eventually(func(g Gomega) {
 		g.Expect(c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name}, cluster)).To(Succeed())
