@@ -107,7 +107,8 @@ func (d dpfLab) hasChains() {
 	for _, o := range []struct{ made, there client.Object }{
 		{uplink, &svcv1.ServiceInterfaceSet{ObjectMeta: name}}, {chain, &svcv1.ServiceChainSet{ObjectMeta: name}},
 	} {
-		d.g.Expect(d.management.Create(d.t.Context(), o.made)).To(Succeed())
+		d.g.Eventually(func() error { return d.management.Create(d.t.Context(), o.made) }).Should(Succeed(),
+			"the API server's policy may not know the namespace's label yet")
 		d.g.Eventually(func() error { return dpus.Get(d.t.Context(), client.ObjectKeyFromObject(o.there), o.there) }).Should(Succeed())
 		d.g.Expect(d.management.Delete(d.t.Context(), o.made)).To(Succeed())
 		untilGone(d.g, d.management, o.made)
