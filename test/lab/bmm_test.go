@@ -69,18 +69,14 @@ func TestManager_killedAtAnyMomentLeaksAndDoublesNothing(t *testing.T) {
 	for _, operation := range []string{"createVpc", "createInstance", "deleteInstance", "deleteVpc"} {
 		s.sim.fault(g, simulator.Fault{Operation: operation, Kind: simulator.FaultCommitLate, Delay: metav1.Duration{Duration: time.Minute}})
 	}
-	s.apply(g, "demo", nil)
-	s.killAt(g, localstack.BMMManager, "createVpc")
-	s.killAt(g, localstack.BMMManager, "createInstance")
+	s.killAt(g, localstack.BMMManager, func() { s.apply(g, "demo", nil) }, "createVpc", "createInstance")
 	cluster := s.untilAvailable(g, "demo")
 	state := s.sim.state(g)
 	g.Expect(state.VPCs).To(HaveLen(1))
 	g.Expect(state.Subnets).To(HaveLen(1))
 	g.Expect(state.Instances).To(HaveLen(2))
 
-	g.Expect(s.client.Delete(t.Context(), cluster)).To(Succeed())
-	s.killAt(g, localstack.BMMManager, "deleteInstance")
-	s.killAt(g, localstack.BMMManager, "deleteVpc")
+	s.killAt(g, localstack.BMMManager, func() { g.Expect(s.client.Delete(t.Context(), cluster)).To(Succeed()) }, "deleteInstance", "deleteVpc")
 	untilGone(g, s.client, cluster)
 	s.sim.expectNothingKnown(g)
 }

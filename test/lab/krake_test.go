@@ -118,9 +118,7 @@ func TestKrakeManager_killedAtAnyMomentLeaksAndDoublesNothing(t *testing.T) {
 	variables["CLUSTER_NAME"], variables["NAMESPACE"], variables["WORKER_MACHINE_COUNT"] = "demo", "default", "1"
 	yaml, err := examples.Render("krake", variables)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(s.Apply(bounded(t), yaml)).To(Succeed())
-
-	s.killAt(g, localstack.KrakeManager, "createInfrastructure")
+	s.killAt(g, localstack.KrakeManager, func() { g.Expect(s.Apply(bounded(t), yaml)).To(Succeed()) }, "createInfrastructure")
 	cluster := &krakev1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "demo"}}
 	online := func() {
 		t.Helper()
@@ -133,11 +131,9 @@ func TestKrakeManager_killedAtAnyMomentLeaksAndDoublesNothing(t *testing.T) {
 		g.Expect(all).To(ConsistOf(HaveField("ID", cluster.Status.ClusterID)))
 	}
 	online()
-	resize(g, s.client, cluster, 1, 2)
-	s.killAt(g, localstack.KrakeManager, "updateInfrastructure")
+	s.killAt(g, localstack.KrakeManager, func() { resize(g, s.client, cluster, 1, 2) }, "updateInfrastructure")
 	online()
-	g.Expect(s.client.Delete(t.Context(), cluster)).To(Succeed())
-	s.killAt(g, localstack.KrakeManager, "deleteInfrastructure")
+	s.killAt(g, localstack.KrakeManager, func() { g.Expect(s.client.Delete(t.Context(), cluster)).To(Succeed()) }, "deleteInfrastructure")
 	untilGone(g, s.client, cluster)
 	g.Eventually(func(g Gomega) {
 		var all krake.State

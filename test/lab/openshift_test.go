@@ -51,15 +51,12 @@ func TestMachineController_killedAtAnyMomentLeaksAndDoublesNothing(t *testing.T)
 	for _, operation := range []string{"createInstance", "deleteInstance"} {
 		s.sim.fault(g, simulator.Fault{Operation: operation, Kind: simulator.FaultCommitLate, Delay: metav1.Duration{Duration: time.Minute}})
 	}
-	s.applyMachines(g, "2")
-	s.killAt(g, localstack.BMMMachineController, "createInstance")
+	s.killAt(g, localstack.BMMMachineController, func() { s.applyMachines(g, "2") }, "createInstance")
 	expectProvisioned(g, s, 3)
-	s.applyMachines(g, "3")
-	s.killAt(g, localstack.BMMMachineController, "createInstance")
+	s.killAt(g, localstack.BMMMachineController, func() { s.applyMachines(g, "3") }, "createInstance")
 	expectProvisioned(g, s, 4)
 
-	s.applyMachines(g, "1")
-	s.killAt(g, localstack.BMMMachineController, "deleteInstance")
+	s.killAt(g, localstack.BMMMachineController, func() { s.applyMachines(g, "1") }, "deleteInstance")
 	g.Eventually(func() []machinev1.Machine { return openshiftMachines(g, s.client) }).Should(HaveLen(2))
 	expectProvisioned(g, s, 2)
 	deleteMachines(g, s.client)

@@ -80,13 +80,17 @@ func start(t *testing.T, g *WithT, kubernetes func(context.Context, localstack.C
 	return s
 }
 
-// killAt kills a child of the stack with -9 as soon as it has called an operation once more, and starts it again.
-func (s stack) killAt(g *WithT, child, operation string) {
+// killAt has a child of the stack do something, kills it with -9 as soon as it has called each of these operations for that, and starts it
+// again. It may have called one before the request for it is over.
+func (s stack) killAt(g *WithT, child string, request func(), operations ...string) {
 	s.t.Helper()
-	before := s.sim.calls(g)[operation]
-	g.Eventually(func() int { return s.sim.calls(g)[operation] }).Should(BeNumerically(">", before), operation)
-	g.Expect(s.Kill(child)).To(Succeed())
-	g.Expect(s.Restart(bounded(s.t), child)).To(Succeed())
+	before := s.sim.calls(g)
+	request()
+	for _, operation := range operations {
+		g.Eventually(func() int { return s.sim.calls(g)[operation] }).Should(BeNumerically(">", before[operation]), operation)
+		g.Expect(s.Kill(child)).To(Succeed())
+		g.Expect(s.Restart(bounded(s.t), child)).To(Succeed())
+	}
 }
 
 // apply the example with one worker. Change may alter its YAML.
