@@ -68,9 +68,11 @@ func TestManifests_areTakenAndTheirRightsAreEnough(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 
 	c := network()
-	for _, finding := range preflight.Run(t.Context(), operator, c, nil) {
-		g.Expect(finding.Err).NotTo(HaveOccurred(), finding.Name)
-	}
+	g.Eventually(func(g Gomega) { // the API server learns a little later of a role
+		for _, finding := range preflight.Run(t.Context(), operator, c, nil) {
+			g.Expect(finding.Err).NotTo(HaveOccurred(), finding.Name)
+		}
+	}).WithTimeout(time.Minute).Should(Succeed())
 
 	release := components.Release{Registry: components.DefaultRegistry, Charts: components.DefaultCharts, Version: "v1.2.3"}
 	set := components.Set{Client: operator, Reader: operator, Owner: c}
