@@ -166,7 +166,7 @@ func (r *dpfRig) install(ctx context.Context) error {
 	}
 	if _, err := envtest.InstallCRDs(r.config, envtest.CRDInstallOptions{
 		Paths:              []string{filepath.Join(crds, "crd", "bases"), r.tools.Path(filepath.Join("manifests", "cluster-version.yaml"))},
-		ErrorIfPathMissing: true,
+		ErrorIfPathMissing: true, MaxTime: time.Minute,
 	}); err != nil {
 		return err
 	}

@@ -111,7 +111,7 @@ func (r *rig) install(ctx context.Context) error {
 		return err
 	}
 	if _, err := envtest.InstallCRDs(r.config, envtest.CRDInstallOptions{
-		CRDs: core, Paths: []string{filepath.Join(crds, "crd", "bases")}, ErrorIfPathMissing: true,
+		CRDs: core, Paths: []string{filepath.Join(crds, "crd", "bases")}, ErrorIfPathMissing: true, MaxTime: time.Minute,
 	}); err != nil {
 		return err
 	}
