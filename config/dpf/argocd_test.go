@@ -18,11 +18,13 @@ import (
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/dpucluster"
 	"github.com/bedplate/bedplate/internal/dpf/dpuservice"
 	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/queue"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -47,11 +49,11 @@ func TestServices_knowOneArgoCD(t *testing.T) {
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	own := dpucluster.Config{Scheme: mgr.GetScheme(), Egress: egress.Policy{Loopback: true}}
-	clusters, err := dpucluster.Setup(mgr, own, controller.Options{})
+	clusters, err := dpucluster.Setup(mgr, own, controller.Options{NewQueue: queue.New[reconcile.Request]})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(dpuservice.Setup(mgr, dpuservice.Config{
 		Namespace: operatorv1.Namespace, SourceRepos: []string{"*"}, Clusters: clusters, Poll: time.Second,
-	}, controller.Options{CacheSyncTimeout: time.Minute})).To(Succeed())
+	}, controller.Options{CacheSyncTimeout: time.Minute, NewQueue: queue.New[reconcile.Request]})).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()

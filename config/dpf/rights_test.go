@@ -20,12 +20,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/components"
 	"github.com/bedplate/bedplate/internal/dpf/hostnetwork"
 	"github.com/bedplate/bedplate/internal/dpf/operator"
 	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/queue"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -44,7 +46,7 @@ func controllerStarts(t *testing.T, config *rest.Config) {
 	g.Expect(operator.Setup(mgr, operator.Config{
 		Release: components.Release{Registry: components.DefaultRegistry, Charts: components.DefaultCharts, Version: "v1.2.3"},
 		Egress:  egress.Policy{Loopback: true}, Poll: time.Second,
-	}, controller.Options{})).To(Succeed())
+	}, controller.Options{NewQueue: queue.New[reconcile.Request]})).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()

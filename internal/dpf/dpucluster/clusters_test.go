@@ -24,6 +24,7 @@ import (
 	"github.com/bedplate/bedplate/internal/dpf/dpucluster"
 	"github.com/bedplate/bedplate/internal/dpf/sim/kamaji"
 	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/queue"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -58,10 +59,11 @@ func newFixture(t *testing.T) *fixture {
 		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	f.Expect(err).NotTo(HaveOccurred())
+	options := controller.Options{NewQueue: queue.New[reconcile.Request]}
 	f.clusters, err = dpucluster.Setup(mgr, dpucluster.Config{
 		Scheme: mgr.GetScheme(), Egress: egress.Policy{Loopback: true}, ProbeInterval: 200 * time.Millisecond,
 		Cached: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {}, &svcv1.ServiceChain{}: {}},
-	}, controller.Options{})
+	}, options)
 	f.Expect(err).NotTo(HaveOccurred())
 	watch := reconcile.Func(func(_ context.Context, r ctrl.Request) (ctrl.Result, error) {
 		f.mu.Lock()
@@ -69,7 +71,7 @@ func newFixture(t *testing.T) *fixture {
 		f.seen[r.String()]++
 		return ctrl.Result{}, nil
 	})
-	f.Expect(ctrl.NewControllerManagedBy(mgr).Named("events").For(&svcv1.DPUService{}).WatchesRawSource(
+	f.Expect(ctrl.NewControllerManagedBy(mgr).Named("events").For(&svcv1.DPUService{}).WithOptions(options).WatchesRawSource(
 		f.clusters.Source(func(_ context.Context, e dpucluster.Event) []ctrl.Request {
 			name := types.NamespacedName{Namespace: e.Cluster.Name}
 			if e.Object != nil {

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/yaml"
 
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
@@ -32,6 +33,7 @@ import (
 	"github.com/bedplate/bedplate/internal/dpf/sim/argo"
 	"github.com/bedplate/bedplate/internal/dpf/sim/kamaji"
 	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/queue"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -78,11 +80,11 @@ func (f *fixture) start(config *rest.Config, more ...string) {
 	f.Expect(err).NotTo(HaveOccurred())
 	clusters, err := dpucluster.Setup(mgr, dpucluster.Config{
 		Scheme: mgr.GetScheme(), Egress: egress.Policy{Loopback: true}, ProbeInterval: 200 * time.Millisecond,
-	}, controller.Options{})
+	}, controller.Options{NewQueue: queue.New[reconcile.Request]})
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(dpuservice.Setup(mgr, dpuservice.Config{
 		Namespace: f.argo, SourceRepos: []string{"oci://example.com/**"}, Clusters: clusters, Poll: time.Second,
-	}, controller.Options{})).To(Succeed())
+	}, controller.Options{NewQueue: queue.New[reconcile.Request]})).To(Succeed())
 	sync := &argo.Argo{Client: f.Client, Namespace: f.argo, Charts: chart, Interval: 200 * time.Millisecond}
 	f.Expect(sync.SetupWithManager(mgr)).To(Succeed())
 	testenv.Run(t, mgr)

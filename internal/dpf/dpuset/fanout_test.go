@@ -11,9 +11,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/dpuset"
+	"github.com/bedplate/bedplate/internal/queue"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -22,7 +24,7 @@ func dpuCluster(t *testing.T) *fixture {
 	t.Helper()
 	f := newFixture(t, testenv.Client(t))
 	f.run(testenv.Config(t), func(mgr ctrl.Manager) error {
-		return dpuset.SetupFanOut(mgr, controller.Options{}, dpuset.ChainSets, dpuset.InterfaceSets)
+		return dpuset.SetupFanOut(mgr, controller.Options{NewQueue: queue.New[reconcile.Request]}, dpuset.ChainSets, dpuset.InterfaceSets)
 	})
 	return f
 }

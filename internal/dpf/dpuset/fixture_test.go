@@ -18,12 +18,14 @@ import (
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/dpucluster"
 	"github.com/bedplate/bedplate/internal/dpf/dpuset"
 	"github.com/bedplate/bedplate/internal/dpf/sim/kamaji"
 	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/queue"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -68,11 +70,11 @@ func host(t *testing.T) *fixture {
 	f.run(testenv.Config(t), func(mgr ctrl.Manager) error {
 		clusters, err := dpucluster.Setup(mgr, dpucluster.Config{
 			Scheme: mgr.GetScheme(), Egress: egress.Policy{Loopback: true}, ProbeInterval: 200 * time.Millisecond, Cached: dpuset.Cached(),
-		}, controller.Options{})
+		}, controller.Options{NewQueue: queue.New[reconcile.Request]})
 		if err != nil {
 			return err
 		}
-		return dpuset.Setup(mgr, dpuset.Config{Clusters: clusters, Poll: 500 * time.Millisecond}, controller.Options{})
+		return dpuset.Setup(mgr, dpuset.Config{Clusters: clusters, Poll: 500 * time.Millisecond}, controller.Options{NewQueue: queue.New[reconcile.Request]})
 	})
 	return f
 }

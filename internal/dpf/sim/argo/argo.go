@@ -16,6 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/bedplate/bedplate/internal/queue"
 )
 
 // CRDs are a subset of Argo CD's.
@@ -66,7 +69,7 @@ func (a *Argo) SetupWithManager(mgr ctrl.Manager) error {
 	application.SetGroupVersionKind(applicationKind)
 	return ctrl.NewControllerManagedBy(mgr).Named("argo-cd").
 		Watches(application, &handler.EnqueueRequestForObject{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).Complete(a)
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, NewQueue: queue.New[reconcile.Request]}).Complete(a)
 }
 
 // Reconcile an Application.
