@@ -56,6 +56,8 @@ const (
 	// lookInterval is how often a condition is looked at that is waited for: at Gomega's default, 10 ms, looking is much of what tests of an
 	// API server compute.
 	lookInterval = 50 * time.Millisecond
+	// patience is how long a condition is waited for: Gomega's default, 1 s, is too short where other packages' tests have the CPUs.
+	patience = time.Minute
 )
 
 var shared struct {
@@ -73,6 +75,7 @@ func Main(m *testing.M, webhooks ...func(ctrl.Manager) error) {
 	Parallel(max(waiting, runtime.GOMAXPROCS(0)))
 	debug.SetGCPercent(garbage)
 	gomega.SetDefaultEventuallyPollingInterval(lookInterval)
+	gomega.SetDefaultEventuallyTimeout(patience)
 	shared.webhooks, shared.stop = webhooks, func() {}
 	if !testing.Verbose() {
 		klog.SetLogger(logr.Discard())
