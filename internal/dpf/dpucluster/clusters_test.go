@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -317,9 +318,10 @@ func TestClusters_areSeenWhileTheirNamespaceIsAllowed(t *testing.T) {
 	secret := f.add("a", hosts(t))
 	f.Eventually(f.one).WithArguments("a").ShouldNot(BeNil())
 	var toggling sync.WaitGroup
+	var refusals atomic.Int64
 	ctx, stop := context.WithCancel(t.Context())
 	toggling.Go(func() {
-		for i := range 40 {
+		for i := 0; i < 40 || refusals.Load() == 0; i++ { // until one was seen, however late it is noticed
 			kamaji.Allow(t, f.host, f.namespace, i%2 == 1)
 			touch := []byte(`{"metadata":{"annotations":{"touched":"` + time.Now().String() + `"}}}`)
 			f.Expect(f.host.Patch(t.Context(), secret.DeepCopy(), client.RawPatch(types.MergePatchType, touch))).To(Succeed())
@@ -327,16 +329,15 @@ func TestClusters_areSeenWhileTheirNamespaceIsAllowed(t *testing.T) {
 		}
 		stop()
 	})
-	looks, missed, refusals := 0, 0, 0
+	looks, missed := 0, 0
 	for ; ctx.Err() == nil; looks++ {
 		all, refused, err := f.clusters.Seen(t.Context())
 		f.Expect(err).NotTo(HaveOccurred())
 		if len(all)+len(refused) == 0 {
 			missed++
 		}
-		refusals += len(refused)
+		refusals.Add(int64(len(refused)))
 	}
 	toggling.Wait()
-	f.Expect(refusals).To(BeNumerically(">", 0))
 	f.Expect(missed).To(BeZero(), "of %d looks", looks)
 }
