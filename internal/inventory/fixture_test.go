@@ -22,6 +22,8 @@ import (
 const (
 	site     = "10000000-0000-4000-8000-000000000001"
 	interval = time.Minute
+	// patience is how long a condition is waited for, also where other packages' tests have the CPUs.
+	patience = time.Minute
 )
 
 type toy struct{ ID, Name, Site, Status, Secret string }
@@ -164,6 +166,7 @@ func start(t *testing.T, number int, every time.Duration) *fixture {
 	for n := range number {
 		f.toys[id(n)] = "Ready"
 	}
+	f.SetDefaultEventuallyTimeout(patience)
 	f.api, f.inventory = f.login("token"), inventory.New(toys(), every, f.clock)
 	return f
 }

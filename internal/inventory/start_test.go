@@ -3,6 +3,7 @@ package inventory_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -68,7 +69,7 @@ func TestStart_tellsWhatThereWasNoRoomFor(t *testing.T) {
 		select {
 		case c := <-f.inventory.Changes():
 			heard[c.Object.ID] = true
-		case <-time.After(10 * time.Second):
+		case <-time.After(patience):
 			t.Fatalf("heard of %d changes of %d", len(heard), number)
 		}
 	}
@@ -89,10 +90,10 @@ func TestStart_isHeardByWhoAsksInTurn(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- f.inventory.Start(ctx) }()
-	f.Eventually(f.inventory.Changes(), 10*time.Second).Should(HaveLen(cap(f.inventory.Changes())), "the others have to wait")
+	f.Eventually(f.inventory.Changes()).Should(HaveLen(cap(f.inventory.Changes())), "the others have to wait")
 
 	f.Expect(f.inventory.Changes()).To(Receive())
-	asking, cancel := context.WithTimeout(ctx, 10*time.Second)
+	asking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	f.Expect(f.inventory.Refresh(asking, f.api, site, f.clock.Now())).To(Succeed())
 	stop()
@@ -138,46 +139,48 @@ func TestStart_endsWhileAListHangs(t *testing.T) {
 	go func() { _, err := f.inventory.Get(ctx, f.api, other, id(0)); asked <- err }()
 	f.Eventually(func() int { lists, _ := f.calls(); return lists }).Should(Equal(2))
 	stop()
-	f.Eventually(ended).WithTimeout(5 * time.Second).Should(Receive(BeNil()))
-	f.Eventually(asked).WithTimeout(5 * time.Second).Should(Receive(HaveOccurred()))
+	f.Eventually(ended).Should(Receive(BeNil()))
+	f.Eventually(asked).Should(Receive(HaveOccurred()))
 }
 
 // With an interval of 30 s, what was just made is listed after 1 s, and then less and less often; a change begins that again.
 func TestStart_listsSoonWhatIsOnItsWay(t *testing.T) {
 	t.Parallel()
-	const every, tick = 3 * time.Second, 10 * time.Millisecond
-	f := start(t, 1, every)
-	ended := make(chan error, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() { ended <- f.inventory.Start(ctx) }()
-	// looks advances the clock until there was another list, and returns how much time that took.
-	looks := func() time.Duration {
-		before, _ := f.calls()
-		passed := time.Duration(0)
-		f.Eventually(func() int {
-			f.clock.Step(tick)
-			passed += tick
-			now, _ := f.calls()
-			return now
-		}).WithPolling(tick).WithTimeout(20 * time.Second).Should(BeNumerically(">", before))
-		return passed
-	}
-	f.Expect(f.status(0)).To(Equal("Ready"))
-	f.Expect(looks()).To(BeNumerically(">=", every-every/30))
+	synctest.Test(t, func(t *testing.T) {
+		const every, tick = 3 * time.Second, 10 * time.Millisecond
+		f := start(t, 1, every)
+		ended := make(chan error, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { ended <- f.inventory.Start(ctx) }()
+		// looks advances the clock until there was another list, and returns how much time that took.
+		looks := func() time.Duration {
+			before, _ := f.calls()
+			passed := time.Duration(0)
+			for now := before; now == before; now, _ = f.calls() {
+				f.clock.Step(tick)
+				passed += tick
+				time.Sleep(tick) // the bubble's time
+				synctest.Wait()  // the clock is never ahead of what it wakes
+			}
+			return passed
+		}
+		f.Expect(f.status(0)).To(Equal("Ready"))
+		f.Expect(looks()).To(BeNumerically(">=", every-every/30))
 
-	f.set(1, "Pending")
-	f.inventory.Put(f.api, site, &toy{ID: id(1), Site: site, Status: "Pending"})
-	var soon []time.Duration
-	for range 4 {
-		soon = append(soon, looks())
-	}
-	f.Expect(soon[0]).To(BeNumerically("<", every/5), "%v", soon)
-	f.Expect(soon[3]).To(BeNumerically(">", soon[0]), "%v", soon)
-	f.Expect(soon[0]+soon[1]+soon[2]).To(BeNumerically("<", every), "%v", soon)
+		f.set(1, "Pending")
+		f.inventory.Put(f.api, site, &toy{ID: id(1), Site: site, Status: "Pending"})
+		var soon []time.Duration
+		for range 4 {
+			soon = append(soon, looks())
+		}
+		f.Expect(soon[0]).To(BeNumerically("<", every/5), "%v", soon)
+		f.Expect(soon[3]).To(BeNumerically(">", soon[0]), "%v", soon)
+		f.Expect(soon[0]+soon[1]+soon[2]).To(BeNumerically("<", every), "%v", soon)
 
-	f.set(1, "Ready")
-	looks()
-	f.Expect(looks()).To(BeNumerically("<", every/4), "a change, so there may be more")
-	cancel()
-	f.Eventually(ended).Should(Receive(BeNil()))
+		f.set(1, "Ready")
+		looks()
+		f.Expect(looks()).To(BeNumerically("<", every/4), "a change, so there may be more")
+		cancel()
+		f.Eventually(ended).Should(Receive(BeNil()))
+	})
 }

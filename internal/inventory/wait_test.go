@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -23,7 +22,7 @@ func TestRefresh_waitsForNoListOfAServiceThatIsSilent(t *testing.T) {
 		go func() { others <- f.inventory.Refresh(f.ctx, f.api, site, f.clock.Now()) }()
 	}
 	f.api.setSilent(errors.New("no answer"))
-	f.Eventually(others, 5*time.Second).Should(HaveLen(cap(others)), "also those that have patience")
+	f.Eventually(others).Should(HaveLen(cap(others)), "also those that have patience")
 	for range cap(others) {
 		f.Expect(fault.ClassOf(<-others)).To(Equal(fault.Transient))
 	}
@@ -48,15 +47,15 @@ func TestGet_fewWaitLongForAListOfANamespace(t *testing.T) {
 	for range workers {
 		go ask(others)
 	}
-	f.Eventually(others, 5*time.Second).Should(HaveLen(workers - 2))
+	f.Eventually(others).Should(HaveLen(workers - 2))
 	for range workers - 2 {
 		f.Expect(fault.ClassOf(<-others)).To(Equal(fault.Transient))
 	}
 	release()
 	for range 2 {
-		f.Eventually(others, 5*time.Second).Should(Receive(BeNil()))
+		f.Eventually(others).Should(Receive(BeNil()))
 	}
-	f.Eventually(first, 5*time.Second).Should(Receive(BeNil()))
+	f.Eventually(first).Should(Receive(BeNil()))
 }
 
 func TestRefresh_canBeLeft(t *testing.T) {
