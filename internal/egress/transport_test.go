@@ -41,7 +41,7 @@ func inside(t *testing.T) (port string, called *atomic.Int32) {
 
 func get(t *testing.T, p egress.Policy, url string) error {
 	t.Helper()
-	client := &http.Client{Transport: p.Transport(&http.Transport{}, time.Second)}
+	client := &http.Client{Transport: p.Transport(&http.Transport{}, time.Minute)}
 	response, err := client.Get(url)
 	if err == nil {
 		_ = response.Body.Close()
@@ -155,7 +155,7 @@ func TestTransport_goesByTheNameBehindAProxy(t *testing.T) {
 			asked.Store("")
 			p := policy(g, "--allowed-endpoints="+row.list)
 			p.Resolver = (&egresstest.Names{Lookup: func(name string) []string { t.Error("looked up:", name); return nil }}).Resolver()
-			client := &http.Client{Transport: p.Transport(&http.Transport{Proxy: http.ProxyURL(at)}, time.Second)}
+			client := &http.Client{Transport: p.Transport(&http.Transport{Proxy: http.ProxyURL(at)}, time.Minute)}
 			_, err := client.Post("https://"+row.host, "text/plain", strings.NewReader("x"))
 			if row.allowed {
 				g.Expect(err).To(MatchError(ContainSubstring("Forbidden")))
