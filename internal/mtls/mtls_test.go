@@ -25,7 +25,7 @@ import (
 	"github.com/bedplate/bedplate/internal/mtls"
 )
 
-const patience = 10 * time.Second
+const patience = time.Minute
 
 var (
 	server = pki.Leaf{CommonName: "agent", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -86,7 +87,7 @@ func TestList_endsWithoutADatabase(t *testing.T) {
 	d := connected(t)
 	d.Expect(d.Snapshot()).NotTo(BeNil())
 	d.Expect(d.server.Process.Kill()).To(Succeed())
-	d.Eventually(d.Connected).Should(BeFalse())
+	d.Eventually(d.Connected).WithTimeout(time.Minute).Should(BeFalse())
 	listed := make(chan error, 1)
 	go func() { listed <- d.list(&[]vswitchd.OpenvSwitch{}) }()
 	d.Eventually(listed).WithTimeout(5 * readTimeout).Should(Receive(MatchError(context.DeadlineExceeded)))

@@ -73,6 +73,7 @@ bedplate_objects_waiting_longest_seconds{condition="Paused",kind="NvidiaBMMMachi
 func TestCollector_countsWhileItRuns(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(time.Minute)
 	counts := func() (int, error) {
 		return testutil.GatherAndCount(metrics.Registry, "bedplate_objects")
 	}
