@@ -160,8 +160,8 @@ func TestProvisioner_killedAtAnyMomentLeavesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	before, ids := w.network("d1"), w.vsctl("d1", "get", "open", ".", "external_ids")
-	partly := 0
-	for round := range 24 {
+	round, partly := 0, 0
+	for ; round < 24 || partly == 0; round++ { // on a slow computer the first change comes later
 		started := w.start("d1")
 		time.Sleep(time.Duration(round) * 4 * time.Millisecond)
 		w.Expect(syscall.Kill(started.PID(), syscall.SIGKILL)).To(Succeed())
@@ -176,8 +176,7 @@ func TestProvisioner_killedAtAnyMomentLeavesNothing(t *testing.T) {
 		w.Eventually(func() string { return w.network("d1") }).WithTimeout(patience).Should(Equal(before)) // ip's dumps fail beside changes
 		w.Expect(w.vsctl("d1", "get", "open", ".", "external_ids")).To(Equal(ids))
 	}
-	t.Logf("killed 24 times, %d of these after the first change", partly)
-	w.Expect(partly).To(BeNumerically(">", 0))
+	t.Logf("killed %d times, %d of these after the first change", round, partly)
 }
 
 func TestCleanUp_isRefusedWhileTheProvisionerRuns(t *testing.T) {
