@@ -33,12 +33,12 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-const patience = 90 * time.Second // also where other packages' tests have the CPUs
+const patience = 5 * time.Minute // also where other packages' tests have the CPUs
 
 // realWorld has Kubernetes' own controllers and scheduler, KWOK for the nodes, and stand-ins of OpenShift's operators.
 func realWorld(t *testing.T) (*world, *openshift.Cluster) {
 	t.Helper()
-	w := &world{t: t, g: NewWithT(t), config: config(workers...), dpuSide: dpuReady}
+	w := &world{t: t, g: NewWithT(t), config: config(workers...), dpuSide: dpuReady, patience: patience}
 	w.between = func() {
 		time.Sleep(50 * time.Millisecond)
 		w.now = time.Now()

@@ -214,6 +214,8 @@ type world struct {
 	fail    func(write int64, verb string) (before, after bool)
 	log     []string // of the writes
 	between func()   // two reconciles
+	// patience is how long a condition is waited for at least: other programs have their part in it.
+	patience time.Duration
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
@@ -298,7 +300,8 @@ func (w *world) until(what string, holds func(hostnetwork.Result) bool) hostnetw
 	w.t.Helper()
 	var last hostnetwork.Result
 	var err error
-	for range 600 {
+	begun := time.Now()
+	for n := 0; n < 600 || time.Since(begun) < w.patience; n++ {
 		last, err = w.reconcile()
 		if err == nil && holds(last) {
 			return last
