@@ -91,8 +91,10 @@ func TestManager_killedInMidRollIsAtWorkAgainSoon(t *testing.T) {
 		g.Expect(c.Get(t.Context(), client.ObjectKey{Name: node}, now)).To(Succeed())
 		return slices.ContainsFunc(now.Spec.Taints, func(t corev1.Taint) bool { return t.Key == operatorv1.NetworkNotReadyTaint })
 	}
+	began := time.Now()
 	first := start(t)
 	g.Eventually(tainted).Should(BeTrue())
+	starting := time.Since(began)
 	g.Expect(first.Process.Signal(syscall.SIGKILL)).To(Succeed())
 	killed := time.Now()
 	g.Expect(first.Wait()).NotTo(Succeed())
@@ -100,6 +102,6 @@ func TestManager_killedInMidRollIsAtWorkAgainSoon(t *testing.T) {
 	g.Expect(c.Patch(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}},
 		client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"taints":null}}`)))).To(Succeed())
 	g.Eventually(tainted).Should(BeTrue())
-	g.Expect(time.Since(killed)).To(BeNumerically("<", bound))
+	g.Expect(time.Since(killed)).To(BeNumerically("<", max(bound, 4*starting)), "the first one took %s: more only where others have the CPUs", starting)
 	t.Logf("at work %s after the kill", time.Since(killed).Round(10*time.Millisecond))
 }
