@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	_ "embed"
+	"go/ast"
 	"io/fs"
 	"os"
 	"path"
@@ -59,4 +60,48 @@ func namedRooms(g Gomega) (rooms []string) {
 		}
 	}
 	return rooms
+}
+
+// A controller with controller-runtime's own queue may not end with its manager, in tests, too: see internal/queue.
+func TestHouse_hasOneKindOfQueue(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	seen := 0
+	for _, floor := range []string{"cmd", "config", "internal", "test"} {
+		g.Expect(fs.WalkDir(os.DirFS(".."), floor, func(file string, _ fs.DirEntry, err error) error {
+			if err != nil || path.Ext(file) != ".go" {
+				return err
+			}
+			source, err := os.ReadFile("../" + file)
+			_, imports, found := strings.Cut(string(source), `"sigs.k8s.io/controller-runtime/pkg/controller"`)
+			if err != nil || !found || !strings.Contains(imports, "Options{") {
+				return err
+			}
+			ast.Inspect(parse(g, "../"+file), func(n ast.Node) bool {
+				literal, is := n.(*ast.CompositeLit)
+				if !is || !isControllerOptions(literal.Type) {
+					return true
+				}
+				seen++
+				if !slices.ContainsFunc(literal.Elts, func(e ast.Expr) bool {
+					pair, is := e.(*ast.KeyValueExpr)
+					return is && pair.Key.(*ast.Ident).Name == "NewQueue"
+				}) {
+					t.Errorf("%s: the options of a controller have no NewQueue: queue.New", file)
+				}
+				return true
+			})
+			return nil
+		})).To(Succeed())
+	}
+	g.Expect(seen).To(BeNumerically(">", 10))
+}
+
+func isControllerOptions(e ast.Expr) bool {
+	kind, is := e.(*ast.SelectorExpr)
+	if !is || kind.Sel.Name != "Options" {
+		return false
+	}
+	of, is := kind.X.(*ast.Ident)
+	return is && (of.Name == "controller" || of.Name == "ctrlcontroller")
 }
