@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -79,13 +80,19 @@ func (d daemon) ensure(ctx context.Context, shut func() error) error {
 		}
 	}
 	err = run(ctx, d.command...)
-	if err == nil || run(ctx, "ovsdb-tool", "db-name", d.database) == nil {
+	if err == nil || !damaged(ctx, d.database) {
 		return err
 	}
 	if err := os.Rename(d.database, d.database+".damaged"); err != nil {
 		return fmt.Errorf("put a damaged database aside: %w", err)
 	}
 	return d.ensure(ctx, shut)
+}
+
+// damaged reports whether a database can't be read. Of a tool that is killed, as at the end of its time, nothing is known.
+func damaged(ctx context.Context, database string) bool {
+	var exit *exec.ExitError
+	return errors.As(run(ctx, "ovsdb-tool", "db-name", database), &exit) && exit.Exited()
 }
 
 // closeOthers closes listeners that aren't in the command line. An older version of this program opens databases by commands to

@@ -14,6 +14,9 @@ import (
 // patience with a daemon on the same machine.
 const patience = 5 * time.Second
 
+// startTime is how long a daemon may take to start: its database may be large, and the computer busy.
+const startTime = 30 * time.Second
+
 func dial(ctx context.Context, socket string) (net.Conn, error) {
 	return (&net.Dialer{Timeout: patience}).DialContext(ctx, "unix", socket)
 }
@@ -25,9 +28,9 @@ func untilClosed(ctx context.Context, connection net.Conn) {
 	_ = connection.Close()
 }
 
-// run a program to its end.
+// run a program to its end, such as one that starts a daemon.
 func run(ctx context.Context, command ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.WaitDelay = time.Second // what it starts keeps what it inherits
