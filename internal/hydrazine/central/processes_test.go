@@ -22,6 +22,9 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 )
 
+// soon is how long a test waits for what comes by itself.
+const soon = 30 * time.Second
+
 // loopback is where the tests' DPUs would connect.
 var loopback = netip.MustParseAddr("127.0.0.1")
 
@@ -56,7 +59,7 @@ func (p *Processes) kill(g Gomega, name string) {
 	pid, err := p.pid(name)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(syscall.Kill(pid, syscall.SIGKILL)).To(Succeed())
-	g.Eventually(p.answers).WithArguments(name).Should(BeFalse())
+	g.Eventually(p.answers, soon).WithArguments(name).Should(BeFalse())
 }
 
 // answers reports whether a daemon listens: a dead one may still be a zombie.
@@ -87,8 +90,17 @@ func (p *Processes) chassis(t *testing.T, a *Authority, name string, life time.D
 
 // sbctl calls a southbound database as a chassis does.
 func (c chassis) sbctl(at Central, args ...string) error {
+	return c.sbctlWithin(soon, at, args...)
+}
+
+// connects reports whether a chassis gets through to a southbound database. One that doesn't tries until the time is over.
+func (c chassis) connects(at Central) bool {
+	return c.sbctlWithin(5*time.Second, at, "get-connection") == nil
+}
+
+func (c chassis) sbctlWithin(d time.Duration, at Central, args ...string) error {
 	said, err := exec.Command("ovn-sbctl", append([]string{"--db=" + at.ForDPUs, "--private-key=" + c.key, "--certificate=" + c.certificate,
-		"--ca-cert=" + c.authorities, "--timeout=2"}, args...)...).CombinedOutput()
+		"--ca-cert=" + c.authorities, fmt.Sprintf("--timeout=%.0f", d.Seconds())}, args...)...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, said)
 	}
@@ -99,9 +111,7 @@ func (c chassis) sbctl(at Central, args ...string) error {
 func (p *Processes) connects(t *testing.T, c Central) func() bool {
 	t.Helper()
 	dpu := p.chassis(t, c.Authority, "dpu1", time.Hour)
-	return func() bool {
-		return dpu.sbctl(c, "get-connection") == nil
-	}
+	return func() bool { return dpu.connects(c) }
 }
 
 // open a central as the controller does.
@@ -110,7 +120,7 @@ func open(t *testing.T, g Gomega, c Central) {
 	south, err := ovn.DialSouthbound(t.Context(), c.Southbound, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	defer south.Close()
-	g.Eventually(func() error { return south.Open(t.Context(), c.Listen) }, "5s").Should(Succeed()) // northd makes the row that it needs
+	g.Eventually(func() error { return south.Open(t.Context(), c.Listen) }, soon).Should(Succeed()) // northd makes the row that it needs
 	g.Expect(south.IsOpen(t.Context(), c.Listen)).To(BeTrue())
 }
 
@@ -120,12 +130,12 @@ func TestProcesses_beginClosedAndAreOpened(t *testing.T) {
 	c, err := p.Ensure(t.Context(), "blue")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(c.ForDPUs).To(Equal("ssl:127.0.0.1:17100"))
-	g.Expect(exec.Command("ovn-nbctl", "--db="+c.Northbound, "--timeout=5", "--wait=sb", "ls-add", "a").Run()).To(Succeed(), "northd works")
+	g.Expect(exec.Command("ovn-nbctl", "--db="+c.Northbound, "--timeout=30", "--wait=sb", "ls-add", "a").Run()).To(Succeed(), "northd works")
 	connects := p.connects(t, c)
 	g.Expect(connects()).To(BeFalse())
 	for range 2 {
 		open(t, g, c)
-		g.Eventually(connects, "5s").Should(BeTrue())
+		g.Eventually(connects, soon).Should(BeTrue())
 	}
 }
 
@@ -147,9 +157,9 @@ func TestProcesses_outliveWhoStartedThem(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(found.Authority.PEM()).To(Equal(before.Authority.PEM()))
 	g.Expect(again.pid("blue/nb")).To(Equal(pid))
-	g.Expect(connects()).To(BeTrue())
+	g.Eventually(connects, soon).Should(BeTrue())
 	again.kill(g, "blue/northd")
-	g.Eventually(again.Died(), "5s").Should(Receive(Equal("blue")))
+	g.Eventually(again.Died(), soon).Should(Receive(Equal("blue")))
 }
 
 func TestProcesses_thatEndAreStartedAgain(t *testing.T) {
@@ -160,11 +170,11 @@ func TestProcesses_thatEndAreStartedAgain(t *testing.T) {
 	open(t, g, c)
 	for _, name := range []string{"nb", "northd", "sb"} {
 		p.kill(g, "blue/"+name)
-		g.Eventually(p.Died(), "5s").Should(Receive(Equal("blue")), name)
+		g.Eventually(p.Died(), soon).Should(Receive(Equal("blue")), name)
 		g.Expect(p.Ensure(t.Context(), "blue")).To(HaveField("ForDPUs", c.ForDPUs), name)
-		g.Expect(exec.Command("ovn-nbctl", "--db="+c.Northbound, "--timeout=5", "--wait=sb", "--may-exist", "ls-add", "a").Run()).To(Succeed(), name)
+		g.Expect(exec.Command("ovn-nbctl", "--db="+c.Northbound, "--timeout=30", "--wait=sb", "--may-exist", "ls-add", "a").Run()).To(Succeed(), name)
 	}
-	g.Eventually(p.connects(t, c), "5s").Should(BeTrue(), "nothing is lost")
+	g.Eventually(p.connects(t, c), soon).Should(BeTrue(), "nothing is lost")
 }
 
 // An open southbound database would remove from the DPUs what the new northbound one lacks.
@@ -187,7 +197,7 @@ func TestProcesses_closeForANewDatabase(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			open(t, g, c)
 			connects := p.connects(t, c)
-			g.Eventually(connects, "5s").Should(BeTrue())
+			g.Eventually(connects, soon).Should(BeTrue())
 			for _, name := range test.daemons {
 				p.kill(g, "blue/"+name)
 			}
@@ -195,9 +205,9 @@ func TestProcesses_closeForANewDatabase(t *testing.T) {
 			_, err = p.Ensure(t.Context(), "blue")
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(connects()).To(BeFalse())
-			g.Expect(exec.Command("ovn-nbctl", "--db="+c.Northbound, "--timeout=5", "--wait=sb", "ls-add", "a").Run()).To(Succeed())
+			g.Expect(exec.Command("ovn-nbctl", "--db="+c.Northbound, "--timeout=30", "--wait=sb", "ls-add", "a").Run()).To(Succeed())
 			open(t, g, c)
-			g.Eventually(connects, "5s").Should(BeTrue())
+			g.Eventually(connects, soon).Should(BeTrue())
 		})
 	}
 }
@@ -275,7 +285,7 @@ func TestProcesses_thatHangHoldUpNoOtherGroup(t *testing.T) {
 		_, err := p.Ensure(t.Context(), "blue")
 		done <- err
 	}()
-	g.Eventually(called, "5s").Should(Receive())
+	g.Eventually(called, soon).Should(Receive())
 	_, err := p.Ensure(t.Context(), "red")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(p.Delete(t.Context(), "red")).To(Succeed())
