@@ -40,16 +40,16 @@ func TestRevalidated_takesAWholePassAfterAllThatWasBefore(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- a.revalidated(ctx) }()
 	for _, call := range []string{"version", "revalidator/wait", "revalidator/wait"} {
-		g.Eventually(calls).Should(Receive(Equal(call)))
+		g.Eventually(calls, "1m").Should(Receive(Equal(call)))
 		g.Consistently(calls, "200ms").ShouldNot(Receive())
 		g.Expect(ended).NotTo(Receive())
 		answer <- struct{}{}
 	}
-	g.Eventually(ended).Should(Receive(BeNil()))
+	g.Eventually(ended, "1m").Should(Receive(BeNil()))
 
 	go func() { ended <- a.revalidated(ctx) }()
-	g.Eventually(calls).Should(Receive(Equal("version")))
+	g.Eventually(calls, "1m").Should(Receive(Equal("version")))
 	cancel()
-	g.Eventually(ended).Should(Receive(MatchError(context.Canceled)))
+	g.Eventually(ended, "1m").Should(Receive(MatchError(context.Canceled)))
 	close(answer)
 }

@@ -24,5 +24,5 @@ func TestLock_isHadByOne(t *testing.T) {
 		waited <- err
 	}()
 	unlock()
-	g.Eventually(waited).Should(Receive(BeNil()))
+	g.Eventually(waited, "1m").Should(Receive(BeNil()))
 }

@@ -34,10 +34,10 @@ func TestWatchdog_isFedWhilePortsCanBeCut(t *testing.T) {
 	feed := w.feeder(&needed)
 	g.Expect(w.expired()).To(BeTrue(), "not ready before the first look")
 	feed()
-	g.Eventually(said).Should(Receive(Equal("READY=1\nWATCHDOG=1")))
+	g.Eventually(said, "1m").Should(Receive(Equal("READY=1\nWATCHDOG=1")))
 	g.Expect(w.expired()).To(BeFalse())
 	feed()
-	g.Eventually(said).Should(Receive(Equal("WATCHDOG=1")))
+	g.Eventually(said, "1m").Should(Receive(Equal("WATCHDOG=1")))
 
 	needed.Lock() // for ever, as in a deadlock
 	w.fed.Store(int64(sinceBoot() - stuckAfter - 1))
@@ -46,7 +46,7 @@ func TestWatchdog_isFedWhilePortsCanBeCut(t *testing.T) {
 	g.Consistently(said).ShouldNot(Receive())
 	g.Expect(w.expired()).To(BeTrue())
 	needed.Unlock()
-	g.Eventually(fed).Should(BeClosed())
+	g.Eventually(fed, "1m").Should(BeClosed())
 	g.Expect(w.expired()).To(BeFalse())
 }
 

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	patience  = 10 * time.Second
+	patience  = 30 * time.Second
 	agentHost = "127.81.0.1"
 )
 
@@ -53,7 +53,7 @@ func pool(t *testing.T, port uint16, files mtls.Files) *agents.Pool {
 	t.Helper()
 	creds, err := files.Client(t.Context(), nil)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return agents.NewPool(t.Context(), agents.Config{Port: port, Heartbeat: time.Second, Credentials: creds})
+	return agents.NewPool(t.Context(), agents.Config{Port: port, Heartbeat: 5 * time.Second, Credentials: creds})
 }
 
 func TestPool_saysWhyCertificatesAreRefused(t *testing.T) {

@@ -301,5 +301,5 @@ func TestKeeper_saysNothingWhileNoLeaseCanEnd(t *testing.T) {
 	go d.Run(t.Context(), func() { looked <- struct{}{} })
 	g.Consistently(looked).ShouldNot(Receive())
 	close(release)
-	g.Eventually(looked).Should(Receive())
+	g.Eventually(looked, "1m").Should(Receive())
 }

@@ -128,9 +128,9 @@ func TestCut(t *testing.T) {
 		g.Expect(up("p0")).To(BeTrue())
 		g.Expect(Cut("p0")).To(Succeed())
 		g.Expect(up("p0")).To(BeFalse())
-		g.Eventually(up).WithArguments("fabric").Should(BeFalse(), "the host sees that its cable is out")
+		g.Eventually(up, "1m").WithArguments("fabric").Should(BeFalse(), "the host sees that its cable is out")
 		g.Expect(Connect("p0")).To(Succeed())
-		g.Eventually(up).WithArguments("p0").Should(BeTrue())
+		g.Eventually(up, "1m").WithArguments("p0").Should(BeTrue())
 		g.Expect(Cut("none")).To(Succeed())
 	})
 }

@@ -25,6 +25,7 @@ type database struct {
 func newDatabase(t *testing.T) *database {
 	t.Helper()
 	d := &database{T: t, WithT: NewWithT(t), server: openvswitchtest.Start(t)}
+	d.SetDefaultEventuallyTimeout(time.Minute)
 	var err error
 	d.Database, err = New(d.server.Endpoint, func() {})
 	d.Expect(err).NotTo(HaveOccurred())
