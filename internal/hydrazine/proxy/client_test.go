@@ -83,7 +83,7 @@ func TestWait_saysWhyNothingIsKnown(t *testing.T) {
 	f.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = c.Close() })
 	// Each call is tried five times before it says why it fails.
-	longer, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+	longer, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 	defer cancel()
 	_, err = c.WaitResourceGroup(longer, "", "web")
 	f.Expect(err).To(And(MatchError(ContainSubstring("web isn't ready")), MatchError(ContainSubstring("there is no way")), MatchError(context.DeadlineExceeded)))
@@ -100,7 +100,7 @@ func readyAt(generation int64, reason string) []metav1.Condition {
 func (f *fixture) waits(wait func(context.Context) error, why string, end func()) {
 	f.t.Helper()
 	f.Eventually(func() error { // the first call makes the connection
-		short, cancel := context.WithTimeout(f.t.Context(), 500*time.Millisecond)
+		short, cancel := context.WithTimeout(f.t.Context(), 3*time.Second)
 		defer cancel()
 		return wait(short)
 	}, patience).Should(MatchError(ContainSubstring("isn't ready: " + why)))

@@ -177,21 +177,22 @@ func TestCalls_areBoundedByWhatTheyWeigh(t *testing.T) {
 func TestTurns_ofOneTenantAreNotOfAnother(t *testing.T) {
 	t.Parallel()
 	g, all := NewWithT(t), newTurns(3, 2)
-	take := func(organization string) (func(), error) {
+	take := func(organization string) (func(), error) { return all.take(t.Context(), organization) }
+	refused := func(organization string) {
+		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		return all.take(ctx, organization)
+		_, err := all.take(ctx, organization)
+		g.Expect(err).To(MatchError(context.DeadlineExceeded))
 	}
 	first, err := take("blue")
 	g.Expect(err).NotTo(HaveOccurred())
 	second, err := take("blue")
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = take("blue")
-	g.Expect(err).To(MatchError(context.DeadlineExceeded))
+	refused("blue")
 	third, err := take("red")
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = take("green")
-	g.Expect(err).To(MatchError(context.DeadlineExceeded))
+	refused("green")
 	first()
 	fourth, err := take("green")
 	g.Expect(err).NotTo(HaveOccurred())

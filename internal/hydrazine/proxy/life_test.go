@@ -59,7 +59,7 @@ func TestLife_ofANetwork(t *testing.T) {
 	f.Expect(detail[*errdetails.ErrorInfo](err).GetReason()).To(Equal("VERSION_DIFFERS"))
 
 	f.Eventually(func() error { // the proxy may not answer in so short a time
-		short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+		short, cancel := context.WithTimeout(ctx, 3*time.Second)
 		defer cancel()
 		_, err := c.WaitManagedResource(short, "", "host1")
 		return err

@@ -272,7 +272,7 @@ func TestWatch_endsWithTheCertificate(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	brief := organized(tenant("blue"))
-	brief.Validity = 5 * time.Second
+	brief.Validity = 15 * time.Second // longer than it takes to connect
 	c, err := client.Dial(f.address, f.files(brief), grpc.WithDisableRetry())
 	f.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = c.Close() })
