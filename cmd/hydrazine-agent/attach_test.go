@@ -76,7 +76,7 @@ func TestUplinks_bonded(t *testing.T) {
 	w.Expect(err).NotTo(HaveOccurred())
 	_, err = other.attach("pf0hpf", "h3", time.Hour)
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Eventually(w.pings("h2", "h3")).WithTimeout(patience).Should(BeTrue())
+	w.reaches("h2", "h3")
 
 	for _, port := range d.uplinks {
 		w.Expect(w.fabric.Cut(d.name, port)).To(Succeed())
@@ -89,7 +89,7 @@ func TestUplinks_bonded(t *testing.T) {
 	w.Expect(w.fabric.Cut(d.name, "p1")).To(Succeed())
 	w.Expect(w.pings("h2", "h3")()).To(BeFalse())
 	w.Expect(w.fabric.Mend(d.name, "p0")).To(Succeed())
-	w.Eventually(w.pings("h2", "h3")).WithTimeout(patience).Should(BeTrue())
+	w.reaches("h2", "h3")
 }
 
 // watch returns what waits for a report in which something is so. What comes only with the heartbeat comes too late.

@@ -73,14 +73,14 @@ func TestVswitchd_survivesFlowsAtTheTimeoutOfConnectionTracking(t *testing.T) {
 		}
 		d.Expect(d.lives("ovs-vswitchd")).To(BeTrue())
 		d.Expect(d.pid("ovs-vswitchd")).To(Equal(started))
-		d.Expect(d.pings("h2", "h3")()).To(BeTrue())
+		d.reaches("h2", "h3")
 	}
 	survives()
 
 	// One that is started says again what it can.
 	d.kill("ovs-vswitchd")
 	d.startSwitch()
-	d.Eventually(d.pings("h2", "h3")).WithTimeout(patience).Should(BeTrue())
+	d.reaches("h2", "h3")
 	d.Eventually(func() string { return d.vsctl("get", "datapath", ".", "capabilities:ct_zero_snat") }).WithTimeout(patience).Should(
 		Equal(`"false"`))
 	survives()

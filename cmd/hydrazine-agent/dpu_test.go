@@ -22,7 +22,11 @@ import (
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
-const patience = 20 * time.Second
+const (
+	patience = 20 * time.Second
+	// brief is a lease that doesn't end before a test has done all that is to come before.
+	brief = 30 * time.Second
+)
 
 // dpu is a DPU with Open vSwitch and, once it is started, the agent.
 type dpu struct {
@@ -95,6 +99,12 @@ func (d *dpu) kill(program string) {
 	d.Eventually(func() bool { return d.lives(program) }).WithTimeout(patience).Should(BeFalse())
 }
 
+// waitUntil a moment, such as the end of a lease.
+func (d *dpu) waitUntil(moment time.Time) {
+	d.Helper()
+	d.Eventually(time.Now).WithTimeout(time.Until(moment) + patience).Should(BeTemporally(">", moment))
+}
+
 // switchSocket is where ovs-vswitchd takes orders.
 func (d *dpu) switchSocket() string {
 	return fmt.Sprintf("%s/ovs-vswitchd.%d.ctl", d.dir, d.pid("ovs-vswitchd"))
@@ -160,9 +170,9 @@ func (d *dpu) endAgent(signal syscall.Signal) {
 	<-d.agent.Done()
 }
 
-// report returns what the agent says, or nil.
+// report returns what the agent says, or nil if it refuses or says nothing in time.
 func (d *dpu) report() *agentv1.Report {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	watch, err := d.client.Watch(ctx, &agentv1.WatchRequest{})
 	if err != nil {
@@ -190,7 +200,7 @@ func (d *dpu) attach(port, host string, lease time.Duration) (*agentv1.Report, e
 }
 
 func (d *dpu) attachTo(group, port, host string, lease time.Duration) (*agentv1.Report, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	return d.client.Attach(ctx, d.request(group, port, host, lease))
 }
@@ -207,7 +217,7 @@ func (d *dpu) request(group, port, host string, lease time.Duration) *agentv1.At
 }
 
 func (d *dpu) isolate(host string) (*agentv1.Report, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	return d.client.Isolate(ctx, &agentv1.IsolateRequest{ResourceUid: "uid-" + host})
 }
@@ -230,6 +240,6 @@ func (d *dpu) attachAll(hosts ...string) {
 		d.Expect(err).NotTo(HaveOccurred())
 	}
 	for _, host := range hosts[1:] {
-		d.Eventually(d.pings(hosts[0], host)).WithTimeout(patience).Should(BeTrue())
+		d.reaches(hosts[0], host)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"syscall"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -16,7 +15,7 @@ import (
 // calls an address of the DPU, and says what comes of it.
 func (d *dpu) calls(address string) func() error {
 	return func() error {
-		ctx, cancel := context.WithTimeout(d.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(d.Context(), patience/2)
 		defer cancel()
 		connection, err := d.dialIn(ctx, address)
 		if err != nil {

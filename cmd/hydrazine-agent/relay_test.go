@@ -171,7 +171,7 @@ func TestRelay_isNoWayToTheDPU(t *testing.T) {
 	ping := func() int { w.command("h2", "ping", "-c2", "-i0.1", "-W1", d.ip).Run(); return arrived() }
 	w.Eventually(ping).WithTimeout(patience).Should(BeNumerically(">=", before+2))
 	w.Expect(d.asked()).To(Equal(asked))
-	w.in(centralNode, "ping", "-c1", "-W1", d.ip)
+	w.in(centralNode, "ping", "-c1", "-W20", d.ip)
 	w.Expect(d.asked()).NotTo(Equal(asked), "by the fabric")
 }
 

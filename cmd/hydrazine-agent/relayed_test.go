@@ -23,8 +23,8 @@ type relayed struct {
 	log    string
 }
 
-// leaseTime is so short that a client renews within a test.
-const leaseTime = 6
+// A client renews within a test. Its lease doesn't end, nor does it rebind, while an agent is started again.
+const leaseTime, renewalTime, rebindingTime = 60, 3, 50
 
 // serverConfig knows two networks of the same addresses, and the fabric's.
 const serverConfig = `
@@ -32,6 +32,8 @@ authoritative;
 ping-check false;
 default-lease-time %[1]d;
 max-lease-time %[1]d;
+option dhcp-renewal-time %[2]d;
+option dhcp-rebinding-time %[3]d;
 class "red" { match if option agent.circuit-id = "relay-red"; }
 class "blue" { match if option agent.circuit-id = "relay-blue"; }
 subnet 172.18.0.0 netmask 255.255.255.0 { range 172.18.0.200 172.18.0.209; }
@@ -47,6 +49,8 @@ const serverConfig6 = `
 default-lease-time %[1]d;
 max-lease-time %[1]d;
 preferred-lifetime %[1]d;
+option dhcp-renewal-time %[2]d;
+option dhcp-rebinding-time %[3]d;
 class "red" { match if v6relay(1, option dhcp6.interface-id) = "relay-red"; }
 subnet6 fd00::/64 {}
 subnet6 fd10::/64 { pool6 { allow members of "red"; range6 fd10::20 fd10::29; } }
@@ -77,7 +81,7 @@ func (w *relayed) startServer(node, version, config string) {
 	dir := w.fabric.RunDir("dhcp-" + node)
 	w.Expect(os.MkdirAll(dir, 0o700)).To(Succeed())
 	w.log = dir + "/dhcpd.log"
-	w.Expect(os.WriteFile(dir+"/dhcpd.conf", fmt.Appendf(nil, config, leaseTime), 0o600)).To(Succeed())
+	w.Expect(os.WriteFile(dir+"/dhcpd.conf", fmt.Appendf(nil, config, leaseTime, renewalTime, rebindingTime), 0o600)).To(Succeed())
 	w.Expect(os.WriteFile(dir+"/dhcpd.leases", nil, 0o600)).To(Succeed())
 	var err error
 	w.server, err = w.fabric.Start(node, process.Command{
@@ -207,7 +211,7 @@ func (w *relayed) acquaint(hosts ...string) {
 	for _, host := range hosts {
 		w.in(host, "ip", "address", "add", address(host)+"/24", "dev", "eth0")
 	}
-	w.Eventually(w.pings(hosts[0], hosts[1])).WithTimeout(patience).Should(BeTrue())
+	w.reaches(hosts[0], hosts[1])
 	for _, host := range hosts {
 		w.in(host, "ip", "-4", "address", "flush", "dev", "eth0")
 	}

@@ -46,7 +46,7 @@ func TestOVNController_isStartedAgainWithoutLoss(t *testing.T) {
 	d.Expect(lost).To(BeZero())
 	_, err := d.attach("pf2hpf", "h4", time.Hour)
 	d.Expect(err).NotTo(HaveOccurred())
-	d.Eventually(d.pings("h2", "h4")).WithTimeout(patience).Should(BeTrue())
+	d.reaches("h2", "h4")
 }
 
 // As after an upgrade of OVN: an agent that starts replaces an ovn-controller that was started otherwise. One that is stopped without
@@ -62,7 +62,7 @@ func TestOVNController_isReplacedWithoutLoss(t *testing.T) {
 	}
 	attach(d, "h2")
 	attach(far, "h3")
-	w.Eventually(w.pings("h2", "h3")).WithTimeout(patience).Should(BeTrue())
+	w.reaches("h2", "h3")
 	before, logs := d.pid("ovn-controller"), d.dir+"/logs"
 	w.Expect(os.Mkdir(logs, 0o700)).To(Succeed())
 	stream := w.stream("h2", "h3")
@@ -83,7 +83,7 @@ func TestVswitchd_comesBack(t *testing.T) {
 	d.kill("ovs-vswitchd")
 	d.cutOff("h2", "h3")
 	d.startSwitch()
-	d.Eventually(d.pings("h2", "h3")).WithTimeout(patience).Should(BeTrue())
+	d.reaches("h2", "h3")
 	d.Eventually(func() string { return d.port("pf0hpf").GetProblem() }).WithTimeout(patience).Should(BeEmpty())
 }
 
@@ -131,5 +131,5 @@ func TestOVNController_isStartedByItsUnit(t *testing.T) {
 	d.kill("ovn-controller")
 	d.Eventually(func() (string, error) { log, err := os.ReadFile(tools + "/log"); return string(log), err }).WithTimeout(patience).Should(
 		Equal("started\nstarted\n"))
-	d.Eventually(d.pings("h2", "h3")).WithTimeout(patience).Should(BeTrue())
+	d.reaches("h2", "h3")
 }

@@ -93,9 +93,11 @@ func TestTLS_controllerOnly(t *testing.T) {
 
 	refused := func(who mtls.Files, why string) {
 		t.Helper()
-		_, _, err := d.hear(d.as(who))
-		d.Expect(grpcstatus.Code(err)).To(Equal(codes.Unavailable))
-		d.Expect(err).To(MatchError(ContainSubstring(why)))
+		d.Eventually(func() error { // or its write is refused before it has read the alert
+			_, _, err := d.hear(d.as(who))
+			d.Expect(grpcstatus.Code(err)).To(Equal(codes.Unavailable))
+			return err
+		}).Should(MatchError(ContainSubstring(why)))
 	}
 	refused(d.certified(ca, pki.Leaf{CommonName: "hydrazine-proxy"}), "tls: bad certificate")
 	refused(d.certified(ca, d.leaf()), "tls: bad certificate") // another agent's

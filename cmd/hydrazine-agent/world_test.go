@@ -56,6 +56,7 @@ func newWorldOn(t testing.TB, subnet fabric.Subnet) *world {
 	needOVN(t)
 	f := fabrictest.Up(t, fabric.Topology{Subnets: []fabric.Subnet{subnet}})
 	w := &world{TB: t, WithT: NewWithT(t), fabric: f, central: "tcp:" + centralIP + ":6642"}
+	w.SetDefaultEventuallyTimeout(patience)
 	t.Cleanup(func() {
 		if t.Failed() {
 			w.logs()
@@ -153,6 +154,12 @@ func (w *world) pings(from, to string) func() bool {
 	return func() bool {
 		return w.command(from, "ping", "-c1", "-W1", "-n", address(to)).Run() == nil
 	}
+}
+
+// reaches expects that one host gets an answer from another one. On a busy computer that takes more than one ping.
+func (w *world) reaches(from, to string) {
+	w.Helper()
+	w.Eventually(w.pings(from, to)).WithTimeout(patience).Should(BeTrue(), "%s doesn't reach %s", from, to)
 }
 
 func address(host string) string { return "10.10.10." + strings.TrimPrefix(host, "h") }
