@@ -39,7 +39,7 @@ import (
 func TestMain(m *testing.M) { testenv.Main(m) }
 
 const (
-	patience = 15 * time.Second
+	patience = 30 * time.Second
 	hop      = "172.18.0.105"
 	hop2     = "172.18.0.106"
 )

@@ -115,7 +115,7 @@ func TestPublicIP_isNotAnnouncedAsItWasBeforeTheName(t *testing.T) {
 		return c.SubResource(sub).Apply(ctx, object, options...)
 	}})
 	f.Eventually(protocol.table).WithTimeout(patience).Should(HaveKeyWithValue("203.0.113.1/32", hop2))
-	f.Expect(protocol.calls()).To(ConsistOf("configure 1", "announce 203.0.113.1/32"), "never with the old one")
+	f.Eventually(protocol.calls).WithTimeout(patience).Should(ConsistOf("configure 1", "announce 203.0.113.1/32"), "never with the old one")
 }
 
 func TestPublicIP_keepsTheNameUntilNobodyBelievesInIt(t *testing.T) {
