@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -34,13 +35,19 @@ var few = sync.OnceValue(func() *runtime.Scheme {
 // inMemory is a fixture without an API server.
 func inMemory(t testing.TB) *fixture {
 	t.Helper()
+	return inMemoryAs(t, "owner")
+}
+
+// inMemoryAs is one whose owner has another name.
+func inMemoryAs(t testing.TB, name string) *fixture {
+	t.Helper()
 	f := &fixture{
 		WithT: NewWithT(t), t: t, service: newService(), clock: clocktesting.NewFakeClock(time.Now()), below: []string{"left", "right"},
-		events: events.NewFakeRecorder(10000), name: client.ObjectKey{Namespace: "default", Name: "owner"},
+		events: events.NewFakeRecorder(10000), name: client.ObjectKey{Namespace: "default", Name: name},
 	}
 	f.SetDefaultEventuallyTimeout(time.Minute)
 	owner := &bmmv1.NvidiaBMMCluster{ObjectMeta: metav1.ObjectMeta{
-		Namespace: f.name.Namespace, Name: f.name.Name, UID: "an-owner", Generation: 1, Finalizers: []string{finalizer},
+		Namespace: f.name.Namespace, Name: f.name.Name, UID: types.UID("an-" + name), Generation: 1, Finalizers: []string{finalizer},
 	}}
 	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "home"}}
 	f.client = fake.NewClientBuilder().WithScheme(few()).WithObjects(owner, home).Build()

@@ -2,10 +2,12 @@ package graph_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -21,6 +23,7 @@ type site struct {
 	mu       sync.Mutex
 	creating []string
 	answers  map[string]chan error
+	end      chan struct{}
 }
 
 func (s *site) working() []string {
@@ -44,6 +47,8 @@ func (s *site) create(ctx context.Context, name string) error {
 	select {
 	case err := <-answer:
 		return err
+	case <-s.end:
+		return errors.New("the test is over")
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -65,10 +70,16 @@ type tenants struct {
 	all  map[string]*fixture
 }
 
-func newTenants(t *testing.T, limit int) *tenants {
-	f := newFixture(t)
-	f.pool = &creates.Pool{Limit: limit}
-	return &tenants{fixture: f, site: &site{answers: map[string]chan error{}}, all: map[string]*fixture{}}
+// withTenants runs a test in simulated time, for a turn is kept for seconds only.
+func withTenants(t *testing.T, limit int, test func(*tenants)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := inMemory(t)
+		f.pool = &creates.Pool{Limit: limit}
+		s := &site{answers: map[string]chan error{}, end: make(chan struct{})}
+		defer close(s.end)
+		test(&tenants{fixture: f, site: s, all: map[string]*fixture{}})
+	})
 }
 
 // reconcile lets an owner ask for its thing, and returns the reason of its condition.
@@ -76,7 +87,7 @@ func (ts *tenants) reconcile(name, credentials, lock string) string {
 	ts.t.Helper()
 	f, known := ts.all[name]
 	if !known {
-		f = newFixture(ts.t)
+		f = inMemoryAs(ts.t, name)
 		f.pool, f.service = ts.pool, ts.service
 		ts.all[name] = f
 	}
@@ -118,50 +129,53 @@ func (ts *tenants) settles(name, credentials, lock string) {
 
 func TestTurn_createsWithOneLockGoOneAfterTheOtherWhateverTheirCredentials(t *testing.T) {
 	t.Parallel()
-	ts := newTenants(t, 10)
-	ts.Expect(ts.reconcile("a", "one", "large")).To(Equal("Creating"))
-	ts.Expect(ts.reconcile("b", "two", "large")).To(Equal("Queued"))
-	ts.Expect(ts.reconcile("c", "one", "small")).To(Equal("Creating"))
-	ts.Expect(ts.reconcile("d", "one", "")).To(Equal("Creating"))
-	ts.Expect(ts.reconcile("e", "one", "")).To(Equal("Creating"))
-	ts.Eventually(ts.site.working).Should(ConsistOf("a", "c", "d", "e"))
-	before := ts.service.called("find")
-	ts.Expect(ts.reconcile("b", "two", "large")).To(Equal("Queued"))
-	ts.Expect(ts.service.called("find")).To(Equal(before), "who has to wait asks nothing")
+	withTenants(t, 10, func(ts *tenants) {
+		ts.Expect(ts.reconcile("a", "one", "large")).To(Equal("Creating"))
+		ts.Expect(ts.reconcile("b", "two", "large")).To(Equal("Queued"))
+		ts.Expect(ts.reconcile("c", "one", "small")).To(Equal("Creating"))
+		ts.Expect(ts.reconcile("d", "one", "")).To(Equal("Creating"))
+		ts.Expect(ts.reconcile("e", "one", "")).To(Equal("Creating"))
+		ts.Eventually(ts.site.working).Should(ConsistOf("a", "c", "d", "e"))
+		before := ts.service.called("find")
+		ts.Expect(ts.reconcile("b", "two", "large")).To(Equal("Queued"))
+		ts.Expect(ts.service.called("find")).To(Equal(before), "who has to wait asks nothing")
 
-	ts.answer("a", nil)
-	ts.Eventually(func() string { return ts.reconcile("b", "two", "large") }).Should(Equal("Creating"))
-	ts.settles("a", "one", "large")
-	for _, name := range []string{"b", "c", "d", "e"} {
-		ts.answer(name, nil)
-	}
-	ts.settles("b", "two", "large")
+		ts.answer("a", nil)
+		ts.Eventually(func() string { return ts.reconcile("b", "two", "large") }).Should(Equal("Creating"))
+		ts.settles("a", "one", "large")
+		for _, name := range []string{"b", "c", "d", "e"} {
+			ts.answer(name, nil)
+		}
+		ts.settles("b", "two", "large")
+	})
 }
 
 // The next one starts when the answer is there, not at its next poll.
 func TestTurn_wakesWhoIsNextAtOnce(t *testing.T) {
 	t.Parallel()
-	ts := newTenants(t, 1)
-	queue := ts.woken()
-	ts.Expect(ts.reconcile("a", "one", "")).To(Equal("Creating"))
-	ts.Expect(ts.reconcile("b", "one", "")).To(Equal("Queued"))
-	ts.answer("a", nil)
-	ts.Eventually(queue.Len).Should(Equal(2), "the owner of the answer, and the next one")
+	withTenants(t, 1, func(ts *tenants) {
+		queue := ts.woken()
+		ts.Expect(ts.reconcile("a", "one", "")).To(Equal("Creating"))
+		ts.Expect(ts.reconcile("b", "one", "")).To(Equal("Queued"))
+		ts.answer("a", nil)
+		ts.Eventually(queue.Len).Should(Equal(2), "the owner of the answer, and the next one")
+	})
 }
 
 // One tenant with many objects doesn't hold up another one at the same endpoint.
 func TestTurn_goesRoundTheCredentials(t *testing.T) {
 	t.Parallel()
-	ts := newTenants(t, 1)
-	ts.Expect(ts.reconcile("many-0", "many", "")).To(Equal("Creating"))
-	for n := 1; n < 6; n++ {
-		ts.Expect(ts.reconcile(fmt.Sprintf("many-%d", n), "many", "")).To(Equal("Queued"))
-	}
-	ts.Expect(ts.reconcile("single", "other", "")).To(Equal("Queued"))
-	ts.answer("many-0", nil)
-	ts.Eventually(func() string { return ts.reconcile("single", "other", "") }).Should(Equal("Creating"))
-	ts.answer("single", nil)
-	ts.settles("single", "other", "")
+	withTenants(t, 1, func(ts *tenants) {
+		ts.Expect(ts.reconcile("many-0", "many", "")).To(Equal("Creating"))
+		for n := 1; n < 6; n++ {
+			ts.Expect(ts.reconcile(fmt.Sprintf("many-%d", n), "many", "")).To(Equal("Queued"))
+		}
+		ts.Expect(ts.reconcile("single", "other", "")).To(Equal("Queued"))
+		ts.answer("many-0", nil)
+		ts.Eventually(func() string { return ts.reconcile("single", "other", "") }).Should(Equal("Creating"))
+		ts.answer("single", nil)
+		ts.settles("single", "other", "")
+	})
 }
 
 // An owner that is deleted, or never comes back, doesn't keep the others waiting.
@@ -173,16 +187,17 @@ func TestTurn_isNotKeptForAnOwnerThatIsGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ts := newTenants(t, 1)
-			ts.Expect(ts.reconcile("a", "one", "")).To(Equal("Creating"))
-			ts.Expect(ts.reconcile("b", "one", "")).To(Equal("Queued"))
-			ts.Expect(ts.reconcile("c", "one", "")).To(Equal("Queued"))
-			queue := ts.woken()
-			leave(ts)
-			ts.answer("a", nil)
-			ts.Eventually(queue.Len, 10*time.Second).Should(BeNumerically(">=", 2))
-			ts.Eventually(func() string { return ts.reconcile("c", "one", "") }, 10*time.Second).Should(Equal("Creating"))
-			ts.answer("c", nil)
+			withTenants(t, 1, func(ts *tenants) {
+				ts.Expect(ts.reconcile("a", "one", "")).To(Equal("Creating"))
+				ts.Expect(ts.reconcile("b", "one", "")).To(Equal("Queued"))
+				ts.Expect(ts.reconcile("c", "one", "")).To(Equal("Queued"))
+				queue := ts.woken()
+				leave(ts)
+				ts.answer("a", nil)
+				ts.Eventually(queue.Len, 10*time.Second).Should(BeNumerically(">=", 2))
+				ts.Eventually(func() string { return ts.reconcile("c", "one", "") }, 10*time.Second).Should(Equal("Creating"))
+				ts.answer("c", nil)
+			})
 		})
 	}
 }
@@ -196,26 +211,27 @@ func TestTurn_limitFollowsWhatTheEndpointCanDo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ts := newTenants(t, 4)
-			for n := range 4 {
-				ts.Expect(ts.reconcile(fmt.Sprintf("first-%d", n), "one", "")).To(Equal("Creating"))
-			}
-			ts.Eventually(ts.site.working).Should(HaveLen(4))
-			for n := range 4 {
-				ts.answer(fmt.Sprintf("first-%d", n), failure)
-			}
-			ts.Eventually(ts.site.working).Should(BeEmpty())
-			ts.Eventually(func() string { return ts.reconcile("second", "one", "") }).Should(Equal("Creating"))
-			ts.Expect(ts.reconcile("third", "one", "")).To(Equal("Queued"), "one at a time now")
-			ts.Eventually(ts.site.working).Should(ConsistOf("second"))
-			ts.answer("second", nil)
-			ts.settles("second", "one", "")
-			ts.Eventually(func() string { return ts.reconcile("third", "one", "") }).Should(Equal("Creating"))
-			ts.Expect(ts.reconcile("fourth", "one", "")).To(Equal("Creating"), "after a good answer two")
-			ts.Expect(ts.reconcile("fifth", "one", "")).To(Equal("Queued"))
-			ts.Eventually(ts.site.working).Should(ConsistOf("third", "fourth"))
-			ts.answer("third", nil)
-			ts.answer("fourth", nil)
+			withTenants(t, 4, func(ts *tenants) {
+				for n := range 4 {
+					ts.Expect(ts.reconcile(fmt.Sprintf("first-%d", n), "one", "")).To(Equal("Creating"))
+				}
+				ts.Eventually(ts.site.working).Should(HaveLen(4))
+				for n := range 4 {
+					ts.answer(fmt.Sprintf("first-%d", n), failure)
+				}
+				ts.Eventually(ts.site.working).Should(BeEmpty())
+				ts.Eventually(func() string { return ts.reconcile("second", "one", "") }).Should(Equal("Creating"))
+				ts.Expect(ts.reconcile("third", "one", "")).To(Equal("Queued"), "one at a time now")
+				ts.Eventually(ts.site.working).Should(ConsistOf("second"))
+				ts.answer("second", nil)
+				ts.settles("second", "one", "")
+				ts.Eventually(func() string { return ts.reconcile("third", "one", "") }).Should(Equal("Creating"))
+				ts.Expect(ts.reconcile("fourth", "one", "")).To(Equal("Creating"), "after a good answer two")
+				ts.Expect(ts.reconcile("fifth", "one", "")).To(Equal("Queued"))
+				ts.Eventually(ts.site.working).Should(ConsistOf("third", "fourth"))
+				ts.answer("third", nil)
+				ts.answer("fourth", nil)
+			})
 		})
 	}
 }
@@ -223,19 +239,20 @@ func TestTurn_limitFollowsWhatTheEndpointCanDo(t *testing.T) {
 // When it shuts down, the manager starts nothing and interrupts nothing.
 func TestDrain_waitsForCreatesAtWorkAndLetsNoneBegin(t *testing.T) {
 	t.Parallel()
-	ts := newTenants(t, 2)
-	ts.Expect(ts.reconcile("a", "one", "")).To(Equal("Creating"))
-	ts.Eventually(ts.site.working).Should(ConsistOf("a"))
-	stop, ended := context.WithCancel(t.Context())
-	drained := make(chan struct{})
-	go func() { defer close(drained); _ = ts.pool.Start(stop) }()
-	ended()
-	ts.Eventually(func() string { return ts.reconcile("b", "one", "") }).Should(Equal("Queued"))
-	ts.Consistently(drained, 200*time.Millisecond).ShouldNot(BeClosed())
-	ts.answer("a", nil)
-	ts.Eventually(drained).Should(BeClosed())
-	ts.Expect(ts.reconcile("b", "one", "")).To(Equal("Queued"))
-	ts.Expect(ts.service.keys()).To(Equal([]string{"thing"}))
+	withTenants(t, 2, func(ts *tenants) {
+		ts.Expect(ts.reconcile("a", "one", "")).To(Equal("Creating"))
+		ts.Eventually(ts.site.working).Should(ConsistOf("a"))
+		stop, ended := context.WithCancel(ts.t.Context())
+		drained := make(chan struct{})
+		go func() { defer close(drained); _ = ts.pool.Start(stop) }()
+		ended()
+		ts.Eventually(func() string { return ts.reconcile("b", "one", "") }).Should(Equal("Queued"))
+		ts.Consistently(drained, 200*time.Millisecond).ShouldNot(BeClosed())
+		ts.answer("a", nil)
+		ts.Eventually(drained).Should(BeClosed())
+		ts.Expect(ts.reconcile("b", "one", "")).To(Equal("Queued"))
+		ts.Expect(ts.service.keys()).To(Equal([]string{"thing"}))
+	})
 }
 
 // A process that was suspended after it had written the intention doesn't send the create when it continues: by then
@@ -264,10 +281,11 @@ func TestCreate_isNotSentAfterItsDeadline(t *testing.T) {
 
 func TestCreate_endsAtItsDeadline(t *testing.T) {
 	t.Parallel()
-	ts := newTenants(t, 1)
-	ts.createTimeout = 100 * time.Millisecond
-	ts.all["a"] = ts.fixture
-	ts.Expect(ts.reconcile("a", "one", "")).To(Equal("Creating"))
-	ts.Eventually(ts.site.working).Should(BeEmpty())
-	ts.Eventually(func() string { return ts.reconcile("a", "one", "") }).Should(Equal("Settling"))
+	withTenants(t, 1, func(ts *tenants) {
+		ts.createTimeout = 100 * time.Millisecond
+		ts.all["a"] = ts.fixture
+		ts.Expect(ts.reconcile("a", "one", "")).To(Equal("Creating"))
+		ts.Eventually(ts.site.working).Should(BeEmpty())
+		ts.Eventually(func() string { return ts.reconcile("a", "one", "") }).Should(Equal("Settling"))
+	})
 }
