@@ -135,7 +135,7 @@ func TestOAuth2_thoseWhoComeTogetherShareOneFetch(t *testing.T) {
 			}
 		})
 	}
-	g.Eventually(fetches.Load).Should(BeEquivalentTo(1))
+	g.Eventually(fetches.Load, time.Minute).Should(BeEquivalentTo(1))
 	time.AfterFunc(50*time.Millisecond, func() { close(release) })
 	together.Wait()
 	g.Expect(fetches.Load()).To(BeEquivalentTo(1))
@@ -193,74 +193,83 @@ func TestOAuth2_aRefusedTokenIsFetchedAnewOnce(t *testing.T) {
 
 func TestAStaticToken_isSentOnceMoreAfterItsRefusalAndThenNoMore(t *testing.T) {
 	t.Parallel()
-	g := NewWithT(t)
-	tenant, calls := refusedAtFirst(t, math.MaxInt32, 1)
-	correct := And(HaveSuffix("; correct the token in secret default/toy"), Not(ContainSubstring(token)))
-	for range 3 {
-		_, err := tenant()
-		g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient), "it may be the server's hiccup")
-		g.Expect(httpclient.Refused(err)).To(BeTrue(), "and it is about the token all the same")
-		g.Expect(fault.IsAmbiguous(err)).To(BeFalse())
-		g.Expect(err).To(MatchError(correct))
-	}
-	g.Expect(calls.Load()).To(BeEquivalentTo(1))
-	g.Eventually(func(g Gomega) {
-		_, err := tenant()
-		g.Expect(fault.ClassOf(err)).To(Equal(fault.Credentials))
-		g.Expect(err).To(MatchError(correct))
-	}).WithTimeout(10 * time.Second).Should(Succeed())
-	for range 3 {
-		_, err := tenant()
-		g.Expect(fault.ClassOf(err)).To(Equal(fault.Credentials))
-	}
-	g.Expect(calls.Load()).To(BeEquivalentTo(2))
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		tenant, calls := refusedAtFirst(t, math.MaxInt32, 1)
+		correct := And(HaveSuffix("; correct the token in secret default/toy"), Not(ContainSubstring(token)))
+		for range 3 {
+			_, err := tenant()
+			g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient), "it may be the server's hiccup")
+			g.Expect(httpclient.Refused(err)).To(BeTrue(), "and it is about the token all the same")
+			g.Expect(fault.IsAmbiguous(err)).To(BeFalse())
+			g.Expect(err).To(MatchError(correct))
+		}
+		g.Expect(calls.Load()).To(BeEquivalentTo(1))
+		g.Eventually(func(g Gomega) {
+			_, err := tenant()
+			g.Expect(fault.ClassOf(err)).To(Equal(fault.Credentials))
+			g.Expect(err).To(MatchError(correct))
+		}).WithTimeout(10 * time.Second).Should(Succeed())
+		for range 3 {
+			_, err := tenant()
+			g.Expect(fault.ClassOf(err)).To(Equal(fault.Credentials))
+		}
+		g.Expect(calls.Load()).To(BeEquivalentTo(2))
+	})
 }
 
 func TestAStaticToken_healsSoonAfterTheServersHiccup(t *testing.T) {
 	t.Parallel()
-	g := NewWithT(t)
-	tenant, calls := refusedAtFirst(t, 1, 1)
-	_, err := tenant()
-	g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
-	g.Eventually(func() error { _, err := tenant(); return err }).WithTimeout(10 * time.Second).Should(Succeed())
-	g.Expect(calls.Load()).To(BeEquivalentTo(2))
-	g.Expect(tenant()).NotTo(BeNil())
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		tenant, calls := refusedAtFirst(t, 1, 1)
+		_, err := tenant()
+		g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
+		g.Eventually(func() error { _, err := tenant(); return err }).WithTimeout(10 * time.Second).Should(Succeed())
+		g.Expect(calls.Load()).To(BeEquivalentTo(2))
+		g.Expect(tenant()).NotTo(BeNil())
+	})
 }
 
 // Calls that are under way together are refused together, and that is one refusal.
 func TestAStaticToken_thatIsRefusedTwiceAtOnceIsStillSentOnceMore(t *testing.T) {
 	t.Parallel()
-	g := NewWithT(t)
-	const calls = 8
-	tenant, _ := refusedAtFirst(t, calls, calls)
-	var together sync.WaitGroup
-	for range calls {
-		together.Go(func() { _, _ = tenant() })
-	}
-	together.Wait()
-	_, err := tenant()
-	g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		const calls = 8
+		tenant, _ := refusedAtFirst(t, calls, calls)
+		var together sync.WaitGroup
+		for range calls {
+			together.Go(func() { _, _ = tenant() })
+		}
+		together.Wait()
+		_, err := tenant()
+		g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
+	})
 }
 
-// refusedAtFirst is a call of a client whose first calls are refused, once so many are there together. The long pause is longer
-// than any test.
+// refusedAtFirst is a call of a client whose first calls are refused, once so many are there together, in simulated time: pauses are seconds.
 func refusedAtFirst(t *testing.T, first, together int32) (tenant func() (*thing, error), calls *atomic.Int32) {
 	t.Helper()
 	calls = &atomic.Int32{}
 	arrived := make(chan struct{})
-	server := httpclienttest.Start(t, map[string]http.HandlerFunc{thingPath: func(w http.ResponseWriter, r *http.Request) {
+	both := step(func(r *http.Request) (*http.Response, error) {
 		n := calls.Add(1)
 		if n == together {
 			close(arrived)
 		}
+		w, admit := httptest.NewRecorder(), admits(token)
 		if n <= first {
 			<-arrived
-			admits()(w, r)
-			return
+			time.Sleep(time.Millisecond) // the answer's way back
+			admit = admits()
 		}
-		admits(token)(w, r)
-	}})
-	c := newToy(t, at(server), func(c *httpclient.Config) { c.Secret, c.RefusalPause = "default/toy", 20*time.Second })
+		admit(w, r)
+		answer := w.Result()
+		answer.Request = r
+		return answer, nil
+	})
+	c := (&script{steps: []step{both}}).client(t, func(c *httpclient.Config) { c.Secret, c.RefusalPause = "default/toy", 20*time.Second })
 	return func() (*thing, error) { return c.Get(t.Context()) }, calls
 }
 

@@ -52,11 +52,11 @@ func TestSwitch_ofTheProtocolHoldsNoWorker(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			c := newToy(t, at(httpclienttest.Start(t, map[string]http.HandlerFunc{"/": switching(t)})), func(c *httpclient.Config) { c.Timeout = time.Second })
+			c := newToy(t, at(httpclienttest.Start(t, map[string]http.HandlerFunc{"/": switching(t)})), func(c *httpclient.Config) { c.Timeout = 5 * time.Second })
 			answered := make(chan error, 1)
 			go func() { answered <- row.call(context.WithoutCancel(t.Context()), c) }()
 			var err error
-			g.Eventually(answered, 10*time.Second).Should(Receive(&err), "the worker is held")
+			g.Eventually(answered, time.Minute).Should(Receive(&err), "the worker is held")
 			g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
 			g.Expect(fault.IsAmbiguous(err)).To(Equal(row.ambiguous))
 		})
@@ -80,6 +80,5 @@ func TestSwitch_ofTheLoginsProtocolIsOverWhenTheLoginIsBack(t *testing.T) {
 	})), func(c *httpclient.Config) { c.Timeout, c.Login = time.Second, apiKeyLogin(c.Endpoint+"/sessions") })
 	_, err := c.Get(t.Context())
 	g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
-	_, err = c.Get(t.Context())
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(func() error { _, err := c.Get(t.Context()); return err }, time.Minute).Should(Succeed(), "within a second, once the computer has that long")
 }
