@@ -71,18 +71,14 @@ func TestStateDELETING_isUntilAllIsGone(t *testing.T) {
 
 func TestStateFAILING_RECONCILIATION_isWhileItIsReconfigured(t *testing.T) {
 	t.Parallel()
-	f := kraketest.StartIM(t)
-	f.Poll = 500 * time.Millisecond // so long is it seen, at least
-	f.RunControllers()
-	f.CreateCloud()
-	c := f.CreateCluster("demo")
-	f.UntilState(c, krakev1.StateConnecting)
+	f, c := connecting(t)
+	untilState := f.Watch(c)
 	f.Fault(simulator.Fault{Operation: "reconfigureInfrastructure", Kind: simulator.FaultStatus, Status: 503, Times: 2})
 	f.Expect(f.IM.SetStatus(sim.Status{ID: c.Status.ClusterID, State: im.Unconfigured})).To(Succeed())
-	f.UntilState(c, krakev1.StateFailingReconciliation)
+	untilState(krakev1.StateFailingReconciliation)
 	f.Expect(c.Status.Reason.Code).To(Equal(krakev1.ReasonReconcileFailed))
 	f.Expect(c.Status.Reason.Message).To(ContainSubstring("is unconfigured"))
-	f.UntilState(c, krakev1.StateConnecting)
+	untilState(krakev1.StateConnecting)
 	f.Expect(f.Called("reconfigureInfrastructure")).To(Equal(3))
 }
 

@@ -71,7 +71,7 @@ func TestStep1_aMissingProviderBlocksOnlyWhereSomethingIsOutThere(t *testing.T) 
 
 func TestStep1_aDeletionWhileCreatingIsForLater(t *testing.T) {
 	t.Parallel()
-	f := kraketest.Start(t, func(c *sim.Config) { c.Times.Launch = metav1.Duration{Duration: 4 * time.Hour} })
+	f := kraketest.Start(t, func(c *sim.Config) { c.Times.Launch = hours(20) }) // twelve real seconds
 	f.CreateCloud()
 	c := f.CreateCluster("demo")
 	f.UntilState(c, krakev1.StateCreating)
@@ -118,9 +118,10 @@ func TestStep4_aNewClusterIsCreated(t *testing.T) {
 func TestStep4_aChangeIsApplied(t *testing.T) {
 	t.Parallel()
 	f, c := connecting(t)
+	untilState := f.Watch(c)
 	kraketest.Change(f, c, func(c *krakev1.Cluster) { c.Spec.TOSCA = three })
-	f.UntilState(c, krakev1.StateReconciling)
-	f.UntilState(c, krakev1.StateConnecting)
+	untilState(krakev1.StateReconciling)
+	untilState(krakev1.StateConnecting)
 	f.Expect(c.Status.LastAppliedTOSCA).To(Equal(three))
 	f.Expect(f.IM.State()).To(ConsistOf(HaveField("VMs", HaveLen(3))))
 	f.Expect(f.Called("updateInfrastructure")).To(Equal(1))
@@ -147,8 +148,9 @@ func TestStep5_whatFailsIsReconfiguredFiveTimes(t *testing.T) {
 	f.CreateCloud()
 	f.Expect(f.IM.SetOutcome(sim.Outcome{State: im.Unconfigured, Message: "no public IP", Times: 5})).To(Succeed())
 	c := f.CreateCluster("demo")
-	f.UntilState(c, krakev1.StateFailingReconciliation)
-	f.UntilState(c, krakev1.StateFailed)
+	untilState := f.Watch(c)
+	untilState(krakev1.StateFailingReconciliation)
+	untilState(krakev1.StateFailed)
 	f.Expect(c.Status.Reason.Code).To(Equal(krakev1.ReasonReconfigureFailed))
 	f.Expect(c.Status.Reason.Message).To(And(ContainSubstring("5 of 5 repairs tried"), ContainSubstring("no public IP")))
 	f.Expect(f.Called("reconfigureInfrastructure")).To(Equal(5))
@@ -187,13 +189,14 @@ func TestStep7_aConfiguredClusterIsConnecting(t *testing.T) {
 
 func TestStep7_whatIsGoneWhileItIsWaitedForIsMadeFromTheBeginning(t *testing.T) {
 	t.Parallel()
-	f := kraketest.Start(t, func(c *sim.Config) { c.Times.Configure = metav1.Duration{Duration: 2 * time.Hour} })
+	f := kraketest.Start(t, func(c *sim.Config) { c.Times.Configure = hours(20) }) // twelve real seconds
 	f.CreateCloud()
 	c := f.CreateCluster("demo")
-	f.UntilState(c, krakev1.StateCreating)
+	untilState := f.Watch(c)
+	untilState(krakev1.StateCreating)
 	f.Eventually(func() bool { return f.Read(c) == nil && c.Status.ClusterID != "" }).Should(BeTrue())
 	f.Expect(f.IM.Vanish(c.Status.ClusterID)).To(Succeed())
-	f.UntilState(c, krakev1.StatePending)
-	f.UntilState(c, krakev1.StateConnecting)
+	untilState(krakev1.StatePending)
+	untilState(krakev1.StateConnecting)
 	f.Expect(f.Called("createInfrastructure")).To(Equal(2))
 }

@@ -7,6 +7,8 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
@@ -96,6 +98,24 @@ func (f *Fixture) CreateCluster(name string, change ...func(*krakev1.Cluster)) *
 func Change[T client.Object](f *Fixture, object T, change func(T)) {
 	f.t.Helper()
 	managertest.Change(f.Fixture, object, change)
+}
+
+// Watch a Cluster from now on. The returned function waits until it has a state, and misses none, however soon it is over.
+func (f *Fixture) Watch(c *krakev1.Cluster) (untilState func(krakev1.ClusterState)) {
+	f.t.Helper()
+	f.Expect(f.Read(c)).To(Succeed())
+	changes, err := f.Client.Watch(f.t.Context(), &krakev1.ClusterList{}, &client.ListOptions{
+		Namespace: c.Namespace, FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, c.Name),
+		Raw: &metav1.ListOptions{ResourceVersion: c.ResourceVersion},
+	})
+	f.Expect(err).NotTo(HaveOccurred())
+	f.t.Cleanup(changes.Stop)
+	return func(state krakev1.ClusterState) {
+		f.t.Helper()
+		var change watch.Event
+		f.Eventually(changes.ResultChan()).Should(Receive(&change, HaveField("Object.Status.State", state)))
+		change.Object.(*krakev1.Cluster).DeepCopyInto(c)
+	}
 }
 
 // UntilState waits until a Cluster has a state.
