@@ -47,7 +47,7 @@ func TestLoopback_fromWorkspaceToServer(t *testing.T) {
 	b.Expect(groups.Resources).To(HaveLen(1))
 	id := *b.createInstance("demo", sim.DefaultZone, sim.PlanPower).GUID
 	p := workspace{bench: b, id: id, auth: b.in(id)}
-	soon := func(what any) AsyncAssertion { return b.Eventually(what).WithTimeout(20 * time.Second) }
+	soon := func(what any) AsyncAssertion { return b.Eventually(what).WithTimeout(time.Minute) }
 	soon(func() any { return b.state(id) }).Should(Equal("active"))
 	d, err := p.createDHCP(models.DHCPServerCreate{})
 	b.Expect(err).NotTo(HaveOccurred())
@@ -76,11 +76,14 @@ func TestLoopback_answersAreLostAndCallsHang(t *testing.T) {
 	b := onLoopback(t)
 	for _, kind := range []simulator.FaultKind{simulator.FaultLoseAnswer, simulator.FaultHang} {
 		b.fault(simulator.Fault{Operation: "resourceController.createResourceInstance", Kind: kind})
-		b.http.Timeout = time.Second
+		if kind == simulator.FaultHang { // no other call has to be answered in so short a time
+			b.http.Timeout = time.Second
+		}
 		_, _, err := b.controller.CreateResourceInstanceWithContext(t.Context(), &resourcecontrollerv2.CreateResourceInstanceOptions{
 			Name: (*string)(&kind), Target: new(sim.DefaultZone), ResourceGroup: new(sim.DefaultResourceGroupID), ResourcePlanID: new(sim.PlanPower),
 		})
 		b.Expect(err).To(HaveOccurred(), string(kind))
+		b.http.Timeout = time.Minute
 	}
 	b.Expect(b.names(b.controller.NewListResourceInstancesOptions())).To(Equal([]string{"loseAnswer"}))
 }

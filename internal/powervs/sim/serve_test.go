@@ -26,7 +26,7 @@ func TestServeHTTP_hasAllServicesAtOneAddress(t *testing.T) {
 	n.Expect(err).NotTo(HaveOccurred())
 	n.Expect(groups.Resources).To(HaveLen(1))
 	id := *n.createInstance("demo", sim.DefaultZone, sim.PlanPower).GUID
-	n.Eventually(func() any { return n.state(id) }).WithTimeout(10 * time.Second).Should(Equal("active"))
+	n.Eventually(func() any { return n.state(id) }).WithTimeout(time.Minute).Should(Equal("active"))
 	_, err = workspace{bench: b, id: id, auth: b.in(id)}.createDHCP(models.DHCPServerCreate{})
 	n.Expect(err).NotTo(HaveOccurred())
 	_, answer, err := n.vpc.CreateVPC(&vpcv1.CreateVPCOptions{Name: new("net"), ResourceGroup: group()})
@@ -40,6 +40,6 @@ func TestServeHTTP_hasAllServicesAtOneAddress(t *testing.T) {
 	n.Expect(err).NotTo(HaveOccurred())
 	n.Expect(gateways.TransitGateways).To(BeEmpty())
 	storage := *n.createInstance("storage", "global", sim.PlanObjectStorage).GUID
-	n.Eventually(func() string { return createBucket(n.storage(storage), "demo") }).WithTimeout(10 * time.Second).Should(BeEmpty())
+	n.Eventually(func() string { return createBucket(n.storage(storage), "demo") }).WithTimeout(time.Minute).Should(BeEmpty())
 	n.Expect(b.raw(server.URL + "/simulator/state")).To(ContainSubstring(`"bucket":[{`))
 }
