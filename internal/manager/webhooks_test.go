@@ -32,7 +32,7 @@ func TestWebhooks_areServedBesideSilentConnections(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Start(ctx) }()
-	g.Eventually(func() error { return server.StartedChecker()(request) }, 10*time.Second).Should(Succeed())
+	g.Eventually(func() error { return server.StartedChecker()(request) }).Should(Succeed())
 
 	address := (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}).String()
 	open := openSilent(t, address, 600)
@@ -116,10 +116,10 @@ func TestWebhooks_answerWhatHasComeBeforeTheyStop(t *testing.T) {
 	close(goOn)
 	for range cap(answers) {
 		var answer any
-		g.Eventually(answers, 10*time.Second).Should(Receive(&answer))
+		g.Eventually(answers).Should(Receive(&answer))
 		g.Expect(answer).To(Equal(http.StatusTeapot))
 	}
-	g.Eventually(ended, 10*time.Second).Should(Receive(BeNil()))
+	g.Eventually(ended).Should(Receive(BeNil()))
 }
 
 // An unknown client with many addresses has no more connections from each than the API server has, and never sends a
@@ -147,7 +147,7 @@ func TestWebhooks_areServedBesideAStrangerOfManyAddresses(t *testing.T) {
 		}
 		return answer.Body.Close()
 	}
-	g.Eventually(ask, 10*time.Second).Should(Succeed())
+	g.Eventually(ask).Should(Succeed())
 	var closed atomic.Int32
 	for i := range 300 {
 		go func() { // one connection at a time
