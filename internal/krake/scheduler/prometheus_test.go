@@ -18,6 +18,7 @@ import (
 	"github.com/bedplate/bedplate/internal/krake/scheduler"
 	"github.com/bedplate/bedplate/internal/localstack/process"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
+	"github.com/bedplate/bedplate/internal/testenv"
 )
 
 // startPrometheus starts Debian's, which scrapes itself.
@@ -25,14 +26,11 @@ func startPrometheus(t *testing.T) (url string) {
 	t.Helper()
 	g := NewWithT(t)
 	toolstest.Programs(t, "prometheus")
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	g.Expect(err).NotTo(HaveOccurred())
-	address, dir := listener.Addr().String(), t.TempDir()
+	address, dir := testenv.FreeAddress(t, net.IPv4(127, 0, 0, 1)).String(), t.TempDir()
 	config := filepath.Join(dir, "prometheus.yaml")
-	g.Expect(os.WriteFile(config, []byte(`global: {scrape_interval: 200ms, scrape_timeout: 200ms}
+	g.Expect(os.WriteFile(config, []byte(`global: {scrape_interval: 5s, scrape_timeout: 5s}
 scrape_configs: [{job_name: itself, static_configs: [{targets: ["`+address+`"]}]}]
 `), 0o600)).To(Succeed())
-	g.Expect(listener.Close()).To(Succeed())
 	server, err := process.Start(process.Command{
 		Name: "prometheus", Path: "prometheus", Log: filepath.Join(dir, "log"),
 		Args: []string{"--config.file=" + config, "--storage.tsdb.path=" + filepath.Join(dir, "data"), "--web.listen-address=" + address},
@@ -45,10 +43,13 @@ scrape_configs: [{job_name: itself, static_configs: [{targets: ["`+address+`"]}]
 	g.Expect(server.WaitReady(ctx, func(ctx context.Context) error {
 		return process.AnswersOK(ctx, http.DefaultClient, url+"/-/ready")
 	})).To(Succeed())
-	g.Eventually(func() error { // it has scraped
+	g.Eventually(func() error { // it has scraped, and that didn't take too long
 		up := values(t, egress.Policy{Loopback: true}, clock.RealClock{}, []string{"up"}, prometheus("real", url), metricOf("up", "real", "up"))["up"]
 		if up.Reason != nil {
 			return errors.New(up.Reason.Message)
+		}
+		if up.Number != 1 {
+			return errors.New("a scrape has failed")
 		}
 		return nil
 	}, time.Minute).Should(Succeed())
