@@ -67,7 +67,7 @@ type state struct {
 
 const (
 	// patience is how long an object may take until nothing changes any more.
-	patience = time.Minute
+	patience = 3 * time.Minute // where others have the CPUs
 	// rest is how many poll intervals nothing may change before that counts as the end; brief is for an object that says that it is ready.
 	// Meanwhile there are as many looks, and at least so many reconciles: both take longer where others have the CPUs. An object that isn't
 	// reconciled is waited for so many times as long.
@@ -76,7 +76,7 @@ const (
 	unreconciled    = 3
 	// again is how often an object may look as if it had settled while it waits for a slow retry, and becomes ready all the same.
 	again       = 3
-	callTimeout = 10 * time.Second
+	callTimeout = time.Minute
 )
 
 // create the object with a spec.
