@@ -3,6 +3,7 @@ package graph_test
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -63,25 +64,27 @@ func TestPool_holdsUpNoReconcileAndWakesTheOwner(t *testing.T) {
 
 func TestPool_letsNoMoreCreatesBeAtWorkThanItMayAndWakesWhoeverIsNext(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.pool = &creates.Pool{Limit: 1}
-	queue := f.woken()
-	answer := f.slow()
+	synctest.Test(t, func(t *testing.T) { // a turn is kept for two seconds, and then it is the other's
+		f := inMemory(t)
+		f.pool = &creates.Pool{Limit: 1}
+		queue := f.woken()
+		answer := f.slow()
 
-	owner, err := f.reconcile()
-	f.Expect(err).NotTo(HaveOccurred())
-	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Creating", "")
-	f.expectCondition(owner, "lonelyReady", metav1.ConditionFalse, "Queued", "concurrent create limit reached; queued")
-	f.Expect(f.ledger().Entry("lonely")).To(BeNil(), "nothing is intended before its turn")
+		owner, err := f.reconcile()
+		f.Expect(err).NotTo(HaveOccurred())
+		f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Creating", "")
+		f.expectCondition(owner, "lonelyReady", metav1.ConditionFalse, "Queued", "concurrent create limit reached; queued")
+		f.Expect(f.ledger().Entry("lonely")).To(BeNil(), "nothing is intended before its turn")
 
-	other := newFixture(t)
-	other.pool, other.service = f.pool, f.service
-	owner, err = other.reconcile()
-	f.Expect(err).NotTo(HaveOccurred())
-	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Queued", "")
+		other := inMemoryAs(t, "other")
+		other.pool, other.service = f.pool, f.service
+		owner, err = other.reconcile()
+		f.Expect(err).NotTo(HaveOccurred())
+		f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Queued", "")
 
-	answer()
-	f.Eventually(queue.Len).Should(Equal(1), "the owner itself, once: its own turn and its own answer")
+		answer()
+		f.Eventually(queue.Len).Should(Equal(1), "the owner itself, once: its own turn and its own answer")
+	})
 }
 
 func TestPool_isPatientWithAQuickService(t *testing.T) {
