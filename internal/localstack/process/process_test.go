@@ -22,6 +22,9 @@ import (
 // parentOf makes the test binary play a parent: see TestStart_childrenDieWithAKilledParent.
 const parentOf = "BEDPLATE_TEST_PARENT_LOG"
 
+// patience is for what a process does at once, also where others have the processors.
+const patience = time.Minute
+
 func TestMain(m *testing.M) {
 	if log := os.Getenv(parentOf); log != "" {
 		child, err := process.Start(process.Command{Name: "sleep", Path: "/bin/sleep", Args: []string{"300"}, Log: log})
@@ -52,7 +55,7 @@ func TestStart_writesOutputAndErrorsToTheLog(t *testing.T) {
 	g := NewWithT(t)
 
 	p := shell(t, "echo out; echo err >&2; exit 3")
-	g.Eventually(p.Done()).WithTimeout(10 * time.Second).Should(BeClosed())
+	g.Eventually(p.Done()).WithTimeout(patience).Should(BeClosed())
 	g.Expect(process.Tail(p.Log(), 10)).To(Equal("out\nerr"))
 	g.Expect(p.ExitError()).To(MatchError(And(ContainSubstring("script ended (exit status 3)"), ContainSubstring("err"))))
 }
@@ -82,7 +85,7 @@ func TestStart_childrenDieWithAKilledParent(t *testing.T) {
 
 	g.Expect(parent.Process.Kill()).To(Succeed())
 	g.Expect(parent.Wait()).NotTo(Succeed())
-	g.Eventually(func() bool { return ended(child) }).WithTimeout(10 * time.Second).Should(BeTrue())
+	g.Eventually(func() bool { return ended(child) }).WithTimeout(patience).Should(BeTrue())
 }
 
 // ended also counts a zombie as ended: in a container the orphan may not be reaped.
@@ -96,13 +99,13 @@ func TestStop_killsAfterTheGracePeriodAndTakesTheWholeGroup(t *testing.T) {
 	g := NewWithT(t)
 
 	p := shell(t, `trap "" TERM; sleep 300 & echo $!; wait; wait`)
-	g.Eventually(func() string { return process.Tail(p.Log(), 1) }).WithTimeout(10 * time.Second).ShouldNot(BeEmpty())
+	g.Eventually(func() string { return process.Tail(p.Log(), 1) }).WithTimeout(patience).ShouldNot(BeEmpty())
 	grandchild, err := strconv.Atoi(process.Tail(p.Log(), 1))
 	g.Expect(err).NotTo(HaveOccurred())
 
 	p.Stop(100 * time.Millisecond)
 	g.Expect(p.Done()).To(BeClosed())
-	g.Eventually(func() bool { return ended(grandchild) }).WithTimeout(10 * time.Second).Should(BeTrue())
+	g.Eventually(func() bool { return ended(grandchild) }).WithTimeout(patience).Should(BeTrue())
 }
 
 func TestStop_isGentleFirst(t *testing.T) {
@@ -110,8 +113,8 @@ func TestStop_isGentleFirst(t *testing.T) {
 	g := NewWithT(t)
 
 	p := shell(t, `trap "echo goodbye; exit 0" TERM; echo hello; while :; do sleep 0.05; done`)
-	g.Eventually(func() string { return process.Tail(p.Log(), 1) }).WithTimeout(10 * time.Second).Should(Equal("hello"))
-	p.Stop(10 * time.Second)
+	g.Eventually(func() string { return process.Tail(p.Log(), 1) }).WithTimeout(patience).Should(Equal("hello"))
+	p.Stop(patience)
 	g.Expect(process.Tail(p.Log(), 1)).To(Equal("goodbye"))
 	p.Stop(0) // a second stop does nothing
 }
@@ -146,9 +149,11 @@ func TestWaitReady_saysWhatItWaitedForWhenTimeIsUp(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 
+	p := shell(t, "echo starting; sleep 300")
+	g.Eventually(func() string { return process.Tail(p.Log(), 1) }).WithTimeout(patience).Should(Equal("starting"))
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	err := shell(t, "echo starting; sleep 300").WaitReady(ctx, func(context.Context) error {
+	err := p.WaitReady(ctx, func(context.Context) error {
 		return errors.New("connection refused")
 	})
 	g.Expect(err).To(MatchError(And(ContainSubstring("script is not ready: connection refused"),
