@@ -84,9 +84,13 @@ func clusterInfo(ctx context.Context, config *rest.Config, tokenID string) (info
 		return info, fmt.Errorf("client for discovery: %w", err)
 	}
 	var last error
+	deadline, _ := ctx.Deadline() // discover's
 	err = wait.PollUntilContextCancel(ctx, discoveryInterval, true, func(ctx context.Context) (bool, error) {
-		info, last = readClusterInfo(ctx, client, tokenID)
-		return last == nil, nil
+		read, err := readClusterInfo(ctx, client, tokenID)
+		if err == nil || last == nil || time.Now().Before(deadline) { // an attempt cut short says nothing about the cluster
+			info, last = read, err
+		}
+		return err == nil, nil
 	})
 	if err != nil {
 		return info, fmt.Errorf("read cluster-info from %s: %w (%w)", config.Host, last, err)
