@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -87,6 +88,7 @@ func TestProblem_keepsAllNodes(t *testing.T) {
 		begin, end func(*fixture)
 		answer     answerer
 		reason     string // of the site's event; none where it is a problem of each node
+		changes    []func(*Config)
 	}{
 		"an expired token": {
 			begin:  func(f *fixture) { f.site.ExpireTokens() },
@@ -100,6 +102,7 @@ func TestProblem_keepsAllNodes(t *testing.T) {
 		"503":           {answer: answer(503, "upstream connect error"), reason: ReasonAPI},
 		"no answer in time": {
 			answer: func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { <-r.Context().Done() }, reason: ReasonAPI,
+			changes: []func(*Config){func(c *Config) { c.Timeout = time.Second }},
 		},
 		"no connection": {
 			answer: func(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }, reason: ReasonAPI,
@@ -128,7 +131,7 @@ func TestProblem_keepsAllNodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := start(t, world(number))
+			f := start(t, world(number), row.changes...)
 			var names []string
 			for n := range number {
 				names = append(names, f.name(n))

@@ -39,8 +39,9 @@ const (
 	// Time in these tests is 300 times as fast as in production: ten minutes pass in two seconds.
 	interval      = 100 * time.Millisecond
 	monitorPeriod = 16 * time.Millisecond
-	callTimeout   = 300 * time.Millisecond
-	timeout       = time.Minute
+	// callTimeout is longer than any call that is answered takes, also where others have the processors.
+	callTimeout = 20 * time.Second
+	timeout     = time.Minute
 	// seldomLooked is how often upstream updates the addresses of all nodes: never again in a test.
 	seldomLooked = time.Hour
 

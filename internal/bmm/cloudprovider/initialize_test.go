@@ -234,10 +234,10 @@ func TestNode_thatIsNotOursStays(t *testing.T) {
 func TestCalls_areThePagesOfOneListInEachInterval(t *testing.T) {
 	t.Parallel()
 	const number, pages, every = 1000, 10, 2 * time.Second
-	f := start(t, world(number), func(c *Config) { c.Interval.Duration, c.Timeout = every, 20*time.Second })
+	f := start(t, world(number), func(c *Config) { c.Interval.Duration = every })
 	f.registerSilent(number)
 	f.untilAsked(f.asked.yes, 1, f.name(0), f.name(number-1))
-	before, began := f.site.Calls(), f.cloud.clock.Now()
+	began, before := f.cloud.clock.Now(), f.site.Calls()
 	asked := f.asked.count(f.asked.yes)[f.name(number-1)]
 	f.Eventually(func() int { return f.site.Calls()["listInstances"] }).Should(
 		BeNumerically(">=", before["listInstances"]+4*pages))
