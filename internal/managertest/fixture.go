@@ -52,12 +52,23 @@ func (f *Fixture) Create(object client.Object) {
 // Change an object, and retry on conflict.
 func Change[T client.Object](f *Fixture, object T, change func(T)) {
 	f.t.Helper()
+	untilWritten(f, object, change, func(o client.Object) error { return f.Client.Update(f.t.Context(), o) })
+}
+
+// ChangeStatus changes the status of an object, and retries on conflict.
+func ChangeStatus[T client.Object](f *Fixture, object T, change func(T)) {
+	f.t.Helper()
+	untilWritten(f, object, change, func(o client.Object) error { return f.Client.Status().Update(f.t.Context(), o) })
+}
+
+func untilWritten[T client.Object](f *Fixture, object T, change func(T), write func(client.Object) error) {
+	f.t.Helper()
 	f.Eventually(func() error {
 		if err := f.Read(object); err != nil {
 			return err
 		}
 		change(object)
-		return f.Client.Update(f.t.Context(), object)
+		return write(object)
 	}).Should(Succeed())
 }
 

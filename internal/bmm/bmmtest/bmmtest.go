@@ -236,6 +236,12 @@ func Change[T client.Object](f *Fixture, object T, change func(T)) {
 	managertest.Change(f.Fixture, object, change)
 }
 
+// ChangeStatus changes the status of an object, and retries on conflict.
+func ChangeStatus[T client.Object](f *Fixture, object T, change func(T)) {
+	f.t.Helper()
+	managertest.ChangeStatus(f.Fixture, object, change)
+}
+
 // UntilProvisioned waits until a machine is provisioned: what is ready at once gets its provider ID after its status.
 func (f *Fixture) UntilProvisioned(machine *infrav1.NvidiaBMMMachine) {
 	f.t.Helper()

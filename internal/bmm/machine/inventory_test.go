@@ -68,7 +68,7 @@ func TestInventory_oneListServesAllMachines(t *testing.T) {
 // A machine that is ready is polled every ten intervals. A change is seen within about one, by the list.
 func TestInventory_aChangeWakesItsMachine(t *testing.T) {
 	t.Parallel()
-	const poll = 2 * time.Second
+	const poll = 4 * time.Second
 	f := bmmtest.StartPaced(t, poll, bmmtest.Settle)
 	all := machines(f, 2)
 	object := all[0]

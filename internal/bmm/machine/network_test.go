@@ -221,8 +221,8 @@ func TestInterfaces_areThoseOfTheSpec(t *testing.T) {
 
 func TestNetwork_isConfiguredWhenEveryInterfaceHasItsAddress(t *testing.T) {
 	t.Parallel()
-	f := bmmtest.Start(t, func(w *sim.Config) { // three seconds
-		w.Times.InstanceMin.Duration, w.Times.InstanceMax.Duration = 6000*time.Second, 6000*time.Second
+	f := bmmtest.Start(t, func(w *sim.Config) { // ten seconds
+		w.Times.InstanceMin.Duration, w.Times.InstanceMax.Duration = 20_000*time.Second, 20_000*time.Second
 	})
 	cluster := f.CreateCluster("demo")
 	f.UntilReady(cluster)
