@@ -22,6 +22,9 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 )
 
+// patience is for what a control plane does by itself, also where others have the processors.
+const patience = 5 * time.Minute
+
 func config(t *testing.T) controlplane.Config {
 	t.Helper()
 	g := NewWithT(t)
@@ -40,7 +43,7 @@ func config(t *testing.T) controlplane.Config {
 func TestStart_servesKubernetesWithItsControllers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 
 	cfg := config(t)
@@ -58,12 +61,12 @@ func TestStart_servesKubernetesWithItsControllers(t *testing.T) {
 	g.Eventually(func() error {
 		_, err := admin.CoreV1().ServiceAccounts("short-lived").Get(ctx, "default", metav1.GetOptions{})
 		return err
-	}).WithTimeout(20*time.Second).Should(Succeed(), "the service account controller works")
+	}).WithTimeout(patience).Should(Succeed(), "the service account controller works")
 	g.Expect(namespaces.Delete(ctx, "short-lived", metav1.DeleteOptions{})).To(Succeed())
 	g.Eventually(func() bool {
 		_, err := namespaces.Get(ctx, "short-lived", metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
-	}).WithTimeout(20*time.Second).Should(BeTrue(), "the namespace controller works")
+	}).WithTimeout(patience).Should(BeTrue(), "the namespace controller works")
 
 	path := filepath.Join(cfg.Dir, "nobody.conf")
 	g.Expect(cp.WriteServiceAccountKubeconfig(path, "default", "nobody")).To(Succeed())
@@ -90,7 +93,7 @@ func TestStart_servesKubernetesWithItsControllers(t *testing.T) {
 func TestStart_reportsTheEndOfTheLogWhenAPortIsBusy(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 
 	cfg := config(t)
