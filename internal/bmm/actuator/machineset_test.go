@@ -279,8 +279,7 @@ func TestHealth_isNotThatOfAnotherInstancesNode(t *testing.T) {
 	f.Create(n)
 	t.Cleanup(func() { _ = f.Client.Delete(context.Background(), n) })
 	f.Expect(f.tell(t.Context(), n, corev1.ConditionUnknown)).To(Succeed())
-	m.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: n.Name}
-	f.Expect(f.Client.Status().Update(t.Context(), m)).To(Succeed())
+	bmmtest.ChangeStatus(f.Fixture, m, func(m *machinev1.Machine) { m.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: n.Name} })
 	f.Delete(m)
 	f.UntilGone(m)
 	f.Expect(f.Sim.State().Releases).To(ConsistOf(HaveField("MachineHealthIssue", BeNil())))
@@ -311,8 +310,9 @@ func TestHealth_aFailedMachine(t *testing.T) {
 	f := start(t)
 	m := f.ready("worker-1")
 	f.untilPhase(m, machinev1.PhaseProvisioned)
-	m.Status.Phase, m.Status.ErrorMessage = ptr.To(machinev1.PhaseFailed), ptr.To("it burns")
-	f.Expect(f.Client.Status().Update(t.Context(), m)).To(Succeed())
+	bmmtest.ChangeStatus(f.Fixture, m, func(m *machinev1.Machine) {
+		m.Status.Phase, m.Status.ErrorMessage = ptr.To(machinev1.PhaseFailed), ptr.To("it burns")
+	})
 	f.Expect(f.Sim.SetStatus(sim.Status{ID: statusOf(m).MachineID, Status: "Maintenance", Message: "smoke"})).To(Succeed())
 	f.Delete(m)
 	f.UntilGone(m)

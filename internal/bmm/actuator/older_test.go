@@ -50,7 +50,7 @@ func TestDelete_withALedgerOfBeforeAnything(t *testing.T) {
 	f.Delete(m)
 	f.run(bmmtest.Poll)
 	gone := func() bool { return client.IgnoreNotFound(f.Read(m)) == nil && f.Read(m) != nil }
-	f.Eventually(gone, 20*time.Second).Should(BeTrue(), func() string {
+	f.Eventually(gone).Should(BeTrue(), func() string {
 		return "instances left: " + strconv.Itoa(len(f.instances())) + "\n" + conditionsOf(m)
 	})
 }
@@ -111,10 +111,7 @@ func TestDelete_whereNothingWasMadeWhateverTheCredentials(t *testing.T) {
 		g.Expect(l).NotTo(BeNil())
 		g.Expect(l.Entry("instance")).To(HaveField("State", ledgerv1.Refused))
 	}).Should(Succeed())
-	secret := f.Secret("bmm")
-	f.Expect(f.Read(secret)).To(Succeed())
-	secret.Data["token"] = []byte("revoked")
-	f.Expect(f.Client.Update(t.Context(), secret)).To(Succeed())
+	bmmtest.Change(f.Fixture, f.Secret("bmm"), func(s *corev1.Secret) { s.Data["token"] = []byte("revoked") })
 	f.Delete(m)
-	f.Eventually(func() bool { return f.Read(m) != nil }, 20*time.Second).Should(BeTrue(), func() string { return conditionsOf(m) })
+	f.Eventually(func() bool { return f.Read(m) != nil }).Should(BeTrue(), func() string { return conditionsOf(m) })
 }

@@ -114,10 +114,10 @@ func TestProcess_cutsNoCreateOff(t *testing.T) {
 			f.Expect(first.Process.Signal(syscall.SIGTERM)).To(Succeed())
 		}},
 		"lost its lease": {creates: 20 * time.Second, end: func(f *fixture, _ *exec.Cmd) {
-			lease := f.lease()
-			lease.Spec.HolderIdentity, lease.Spec.RenewTime = ptr.To("another"), ptr.To(metav1.NowMicro())
-			lease.Spec.LeaseDurationSeconds = ptr.To[int32](60)
-			f.Expect(f.Client.Update(f.t.Context(), lease)).To(Succeed())
+			bmmtest.Change(f.Fixture, f.lease(), func(l *coordinationv1.Lease) { // it is being renewed
+				l.Spec.HolderIdentity, l.Spec.RenewTime = ptr.To("another"), ptr.To(metav1.NowMicro())
+				l.Spec.LeaseDurationSeconds = ptr.To[int32](60)
+			})
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

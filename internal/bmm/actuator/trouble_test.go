@@ -293,8 +293,10 @@ func TestMachine_thatIsWellIsLeftAlone(t *testing.T) {
 	f := start(t)
 	m := f.ready("worker-1")
 	f.untilPhase(m, machinev1.PhaseProvisioned)
-	bmmtest.Change(f.Fixture, m, func(m *machinev1.Machine) { metav1.SetMetaDataLabel(&m.ObjectMeta, "woken", "1") })
 	lists := f.Called("listInstances")
+	f.Eventually(func() int { return f.Called("listInstances") }).Should(BeNumerically(">", lists+5), "nothing is on its way any more")
+	bmmtest.Change(f.Fixture, m, func(m *machinev1.Machine) { metav1.SetMetaDataLabel(&m.ObjectMeta, "woken", "1") })
+	lists = f.Called("listInstances")
 	calls := f.Sim.Calls()
 	f.Eventually(func() int { return f.Called("listInstances") }).Should(BeNumerically(">", lists+25), "ten intervals twice")
 	version := m.ResourceVersion
