@@ -113,7 +113,7 @@ func TestWrites_areAmbiguousWithoutAnAnswer(t *testing.T) {
 	})
 	t.Cleanup(func() { close(release) })
 
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // the request has to arrive
 	defer cancel()
 	_, err := c.CreateVPC(ctx, client.VPCCreateRequest{})
 	g.Expect(fault.IsAmbiguous(err)).To(BeTrue())

@@ -92,7 +92,7 @@ func TestHostile_answersAreRefusedBeforeTheyBecomeMemory(t *testing.T) { //nolin
 				g := NewWithT(t)
 				began := time.Now()
 				g.Expect(allocated(func() { err = call(t.Context(), c) })).To(BeNumerically("<", 3*most), "with the server's own")
-				g.Expect(time.Since(began)).To(BeNumerically("<", 5*time.Second))
+				g.Expect(time.Since(began)).To(BeNumerically("<", 15*time.Second), "a read without this client's limit has twenty")
 				if name != "delete" { // its answer isn't read
 					g.Expect(err).To(HaveOccurred())
 				}
@@ -268,7 +268,7 @@ func TestHostile_soak(t *testing.T) { //nolint:paralleltest // it counts gorouti
 		var stats runtime.MemStats
 		runtime.ReadMemStats(&stats)
 		g.Expect(stats.HeapSys-stats.HeapReleased).To(BeNumerically("<", most), "seed %d", seed)
-		g.Eventually(func() int { _, now := live(); return now }, 10*time.Second).Should(BeNumerically("<=", goroutines+10), "seed %d", seed)
+		g.Eventually(func() int { _, now := live(); return now }, time.Minute).Should(BeNumerically("<=", goroutines+10), "seed %d", seed)
 		now, _ := live()
 		g.Expect(now).To(BeNumerically("<", heap+growth), "seed %d", seed)
 	}

@@ -143,11 +143,11 @@ func TestOverTheNetwork(t *testing.T) {
 	g.Expect(server.State().VPCs).To(HaveLen(1))
 
 	g.Expect(server.AddFault(simulator.Fault{Operation: "createVpc", Kind: simulator.FaultCommitLate})).To(Succeed())
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // the request has to arrive
 	defer cancel()
 	_, err = c.CreateVPC(ctx, client.VPCCreateRequest{Name: "late", SiteID: sim.DefaultSiteID})
 	g.Expect(fault.IsAmbiguous(err)).To(BeTrue())
-	g.Eventually(func() int { return len(server.State().VPCs) }).Should(Equal(2))
+	g.Eventually(func() int { return len(server.State().VPCs) }, time.Minute).Should(Equal(2))
 
 	resp, err := http.Get(endpoint + "/simulator/calls")
 	g.Expect(err).NotTo(HaveOccurred())
