@@ -32,7 +32,7 @@ func TestBalance_listensWithExactlyTheMembersThatItIsTold(t *testing.T) {
 	t.Cleanup(server.Close)
 	member := netip.MustParseAddrPort(server.Listener.Addr().String())
 	api, ssh := netip.AddrPortFrom(block.Address(200, 1), 6443), netip.AddrPortFrom(block.Address(200, 1), 2022)
-	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 	get := func() string {
 		answer, err := client.Get("http://" + api.String())
 		if err != nil {
@@ -47,14 +47,14 @@ func TestBalance_listensWithExactlyTheMembersThatItIsTold(t *testing.T) {
 	g.Expect(rack.Balance(listeners{api: {}, ssh: {member}})).To(Succeed())
 	g.Expect(get()).To(cut, "without a member")
 	g.Expect(rack.Balance(listeners{api: {member}})).To(Succeed())
-	g.Eventually(get).Should(HavePrefix("404"))
-	_, err = net.DialTimeout("tcp", ssh.String(), time.Second)
+	g.Eventually(get).WithTimeout(patience).Should(HavePrefix("404"))
+	_, err = net.Dial("tcp", ssh.String())
 	g.Expect(err).To(MatchError(ContainSubstring("refused")), "that listener is gone")
 	g.Expect(rack.Balance(listeners{api: {}})).To(Succeed())
 	g.Expect(get()).To(cut, "without the member")
 	g.Expect(rack.Balance(listeners{api: {member}, netip.MustParseAddrPort("192.0.2.1:6443"): nil})).
 		To(MatchError(ContainSubstring("192.0.2.1")), "that isn't here")
-	g.Eventually(get).Should(HavePrefix("404"))
+	g.Eventually(get).WithTimeout(patience).Should(HavePrefix("404"))
 	rack.Close()
 	g.Expect(get()).To(ContainSubstring("refused"))
 	g.Expect(rack.Balance(listeners{api: {member}})).To(MatchError(ContainSubstring("closed")))
@@ -75,12 +75,12 @@ func TestPowerOn_leavesABalancedEndpointToItsMembers(t *testing.T) {
 			_ = connection.Close()
 		}
 		return err
-	}).WithTimeout(time.Minute).Should(Succeed(), func() string { return l.console(m) })
+	}).WithTimeout(patience).Should(Succeed(), func() string { return l.console(m) })
 	_, err := l.client().Discovery().ServerVersion()
 	g.Expect(err).To(MatchError(cut))
 
 	g.Expect(l.rack.Balance(map[netip.AddrPort][]netip.AddrPort{l.endpoint: {netip.AddrPortFrom(m.Address, 6443)}})).To(Succeed())
-	g.Eventually(func() string { return l.console(m) }).WithTimeout(time.Minute).Should(ContainSubstring("boot finished"))
+	g.Eventually(func() string { return l.console(m) }).WithTimeout(patience).Should(ContainSubstring("boot finished"))
 	version, err := l.client().Discovery().ServerVersion()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(strings.HasPrefix(version.GitVersion, "v1.")).To(BeTrue())

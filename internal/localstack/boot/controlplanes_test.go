@@ -17,17 +17,17 @@ import (
 func TestPowerOn_joinsMachinesToTheControlPlane(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	defer cancel()
+	ctx := t.Context()
 	l := newLab(t)
 	client := l.client()
 	powerOn := func(n byte, userData []byte, node string) boot.Machine {
 		t.Helper()
 		machine, began := l.machine(n, userData), time.Now()
 		g.Expect(l.rack.PowerOn(machine)).To(Succeed())
-		g.Eventually(func() string { return l.console(machine) }).WithTimeout(90 * time.Second).
+		g.Eventually(func() string { return l.console(machine) }).WithTimeout(patience).
 			Should(Or(ContainSubstring("boot finished"), ContainSubstring("boot stopped")))
-		g.Expect(ready(ctx, client, node)).To(Equal(corev1.ConditionTrue), func() string { return l.console(machine) })
+		g.Expect(l.console(machine)).To(ContainSubstring("boot finished"))
+		g.Eventually(func() corev1.ConditionStatus { return ready(ctx, client, node) }).WithTimeout(patience).Should(Equal(corev1.ConditionTrue))
 		t.Logf("%s Ready after %s", node, time.Since(began))
 		return machine
 	}
@@ -47,10 +47,10 @@ func TestPowerOn_joinsMachinesToTheControlPlane(t *testing.T) {
 	}
 
 	l.rack.PowerOff(first.ID)
-	g.Eventually(func() error { return write(ctx, client) }).WithTimeout(time.Minute).Should(Succeed(), "two of three are a quorum")
-	g.Eventually(func() corev1.ConditionStatus { return ready(ctx, client, "node-1") }).WithTimeout(100*time.Second).
+	g.Eventually(func() error { return write(ctx, client) }).WithTimeout(patience).Should(Succeed(), "two of three are a quorum")
+	g.Eventually(func() corev1.ConditionStatus { return ready(ctx, client, "node-1") }).WithTimeout(patience).
 		Should(Equal(corev1.ConditionUnknown), "another machine's controllers have taken over")
-	g.Expect(ready(ctx, client, "node-2")).To(Equal(corev1.ConditionTrue))
+	g.Eventually(func() corev1.ConditionStatus { return ready(ctx, client, "node-2") }).WithTimeout(patience).Should(Equal(corev1.ConditionTrue))
 	powerOn(4, l.joinData(l.pins()), "node-4")
 }
 

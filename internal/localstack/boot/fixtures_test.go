@@ -35,6 +35,9 @@ const (
 	tokenID     = "abcdef"
 	tokenSecret = "0123456789abcdef"
 	siteID      = "0a0b0c0d-0000-4000-8000-000000000001"
+
+	// patience is for what a machine or a cluster does by itself, also where others have the processors.
+	patience = 3 * time.Minute
 )
 
 // lab is a rack together with what Cluster API knows about one cluster on it.

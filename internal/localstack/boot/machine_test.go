@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -45,7 +46,7 @@ func TestWatch_reportsAProcessThatEndsWithTheEndOfItsLog(t *testing.T) {
 	m := &machine{Machine: Machine{ID: "m"}, rack: New(Config{Log: logger}), console: logger}
 
 	m.watch(ctx, []*process.Process{p})
-	g.Eventually(said.String).Should(And(ContainSubstring("etcd ended (exit status 3)"), ContainSubstring("no space left")))
+	g.Eventually(said.String).WithTimeout(time.Minute).Should(And(ContainSubstring("etcd ended (exit status 3)"), ContainSubstring("no space left")))
 	cancel()
 	m.undo()
 }

@@ -68,13 +68,13 @@ func TestPowerOn_stopsTheBootOfBrokenUserData(t *testing.T) {
 			l := newLab(t)
 			m := l.machine(1, row.change(t, l))
 			g.Expect(l.rack.PowerOn(m)).To(Succeed())
-			g.Eventually(func() string { return l.console(m) }).WithTimeout(10 * time.Second).
+			g.Eventually(func() string { return l.console(m) }).WithTimeout(patience).
 				Should(ContainSubstring("boot stopped"))
 			for _, want := range row.want {
 				g.Expect(l.console(m)).To(ContainSubstring(want))
 			}
 			g.Expect(l.console(m)).NotTo(ContainSubstring("PRIVATE KEY"))
-			_, err := net.DialTimeout("tcp", netip.AddrPortFrom(m.Address, 6443).String(), time.Second)
+			_, err := net.Dial("tcp", netip.AddrPortFrom(m.Address, 6443).String())
 			g.Expect(err).To(HaveOccurred(), "no API server runs")
 		})
 	}
@@ -122,7 +122,7 @@ func TestPowerOff_interruptsABoot(t *testing.T) {
 
 	m := l.machine(1, l.joinData(l.pins())) // there is no control plane: the machine would ask for minutes
 	g.Expect(l.rack.PowerOn(m)).To(Succeed())
-	g.Eventually(func() string { return l.console(m) }).Should(ContainSubstring("looking for the cluster"))
+	g.Eventually(func() string { return l.console(m) }).WithTimeout(patience).Should(ContainSubstring("looking for the cluster"))
 	began := time.Now()
 	l.rack.PowerOff(m.ID)
 	g.Expect(time.Since(began)).To(BeNumerically("<", 5*time.Second))
@@ -135,7 +135,7 @@ func TestPowerOn_leavesIgnitionAlone(t *testing.T) {
 
 	m := l.machine(1, []byte(`{"ignition":{"version":"3.2.0","config":{"merge":[{"source":"https://api-int.example.com:22623/"}]}}}`))
 	g.Expect(l.rack.PowerOn(m)).To(Succeed())
-	g.Eventually(func() string { return l.console(m) }).Should(And(ContainSubstring("Ignition"), ContainSubstring("boot finished")))
+	g.Eventually(func() string { return l.console(m) }).WithTimeout(patience).Should(And(ContainSubstring("Ignition"), ContainSubstring("boot finished")))
 }
 
 func TestPowerOn_keepsSecretsOutOfTheConsole(t *testing.T) {
@@ -146,7 +146,7 @@ func TestPowerOn_keepsSecretsOutOfTheConsole(t *testing.T) {
 	m := boot.Machine{ID: "m", Address: l.block.Address(0, 9),
 		UserData: []byte("#cloud-config\nruncmd:\n- curl -H 'Authorization: hunter2' https://example.com\n")}
 	g.Expect(l.rack.PowerOn(m)).To(Succeed())
-	g.Eventually(func() string { return l.console(m) }).Should(ContainSubstring("boot stopped"))
+	g.Eventually(func() string { return l.console(m) }).WithTimeout(patience).Should(ContainSubstring("boot stopped"))
 	g.Expect(strings.Contains(l.console(m), "hunter2")).To(BeFalse())
 	g.Expect(bytes.Contains(m.UserData, []byte("hunter2"))).To(BeTrue())
 }
