@@ -30,7 +30,7 @@ func TestChildren_reportsAnEndThatNobodyAskedFor(t *testing.T) {
 
 	c := newChildren()
 	sleeper(t, c, "echo out of cheese; exit 3")
-	g.Eventually(c.crashes).WithTimeout(10 * time.Second).Should(Receive(MatchError(
+	g.Eventually(c.crashes).WithTimeout(time.Minute).Should(Receive(MatchError(
 		And(ContainSubstring("sleeper ended (exit status 3)"), ContainSubstring("out of cheese")))))
 }
 
@@ -62,13 +62,13 @@ func TestChildren_startsWhatIsKeptAgain(t *testing.T) {
 	c.keep("sleeper")
 	begun := filepath.Join(t.TempDir(), "begun")
 	first := sleeper(t, c, "[ -e "+begun+" ] && exec sleep 300; touch "+begun+"; exit 3").process
-	g.Eventually(c.crashes).WithTimeout(10 * time.Second).Should(Receive(MatchError(ContainSubstring("started again: sleeper ended (exit status 3)"))))
+	g.Eventually(c.crashes).WithTimeout(time.Minute).Should(Receive(MatchError(ContainSubstring("started again: sleeper ended (exit status 3)"))))
 	again := func() *process.Process {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return c.byName["sleeper"].process
 	}
-	g.Eventually(again).WithTimeout(10 * time.Second).ShouldNot(Equal(first))
+	g.Eventually(again).WithTimeout(time.Minute).ShouldNot(Equal(first))
 	second := again()
 	c.stop()
 	c.wait()

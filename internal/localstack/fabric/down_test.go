@@ -91,7 +91,7 @@ func TestDown_leavesNothing(t *testing.T) {
 	for _, node := range f.Topology().Nodes() {
 		names = append(names, f.Namespace(node))
 	}
-	g.Eventually(func() ([]int, error) { return namespace.Processes(names...) }).Should(HaveLen(4)) // two are Open vSwitch
+	g.Eventually(func() ([]int, error) { return namespace.Processes(names...) }).WithTimeout(30 * time.Second).Should(HaveLen(4)) // two are Open vSwitch
 	pids, err := namespace.Processes(names...)
 	g.Expect(err).NotTo(HaveOccurred())
 
