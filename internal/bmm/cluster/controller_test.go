@@ -55,7 +55,7 @@ func TestCluster_getsItsNetworksAndGivesThemBack(t *testing.T) {
 
 func TestCluster_canBeDeletedBeforeItIsReady(t *testing.T) {
 	t.Parallel()
-	f := bmmtest.Start(t, func(w *sim.Config) { w.Speed, w.Times.VPC.Duration = 30, 30*time.Second })
+	f := bmmtest.Start(t, func(w *sim.Config) { w.Speed, w.Times.VPC.Duration = 30, 300*time.Second })
 	object := f.CreateCluster("demo")
 	f.UntilReason(object, infrav1.VPCReadyCondition, "Waiting", "is P")
 	f.Delete(object)

@@ -31,7 +31,7 @@ func TestTenant_isCheckedAgainWhenItChanges(t *testing.T) {
 // The VPC is being created, and the status doesn't show it, when the spec names another tenant. The way back stays open once it does.
 func TestTenant_changedWhileTheVPCIsCreatedCanBePutBack(t *testing.T) {
 	t.Parallel()
-	f := bmmtest.Start(t, func(w *sim.Config) { w.Speed, w.Times.Create.Duration = 30, 60*time.Second })
+	f := bmmtest.Start(t, func(w *sim.Config) { w.Speed, w.Times.Create.Duration = 30, 300*time.Second })
 	object := f.CreateCluster("demo")
 	f.Eventually(func() int { return f.Called("createVpc") }).Should(Equal(1))
 	before := object.Spec.TenantID

@@ -16,6 +16,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/provider"
+	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/creates"
@@ -25,7 +26,8 @@ import (
 // Machines that are paused while they wait for their turn to create: none of these turns is kept for them.
 func TestPaused_machinesKeepNoTurnFromOthers(t *testing.T) {
 	t.Parallel()
-	f := bmmtest.StartSite(t)
+	const paused = 10
+	f := bmmtest.StartSite(t, func(w *sim.Config) { w.InstanceTypes[0].Machines = paused + 2 })
 	f.Run(bmmtest.Poll, bmmtest.Settle, func(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, options controller.Options) error {
 		engine.Creates = &creates.Pool{Limit: 1, Patience: 100 * time.Millisecond}
 		return provider.Setup(ctx, mgr, engine, bmm.Paced(bmmtest.Poll, 0, 0, egress.Policy{Loopback: true}), options)
@@ -40,7 +42,7 @@ func TestPaused_machinesKeepNoTurnFromOthers(t *testing.T) {
 	}
 	says(create("first"), "the service is still creating")
 	var waiting []*infrav1.NvidiaBMMMachine
-	for n := range 5 {
+	for n := range paused {
 		machine := create(fmt.Sprintf("paused-%d", n))
 		says(machine, "concurrent create limit reached; queued")
 		waiting = append(waiting, machine)
@@ -54,7 +56,8 @@ func TestPaused_machinesKeepNoTurnFromOthers(t *testing.T) {
 	last := create("last")
 	says(last, "concurrent create limit reached; queued")
 	f.Sim.ClearFaults()
-	f.Eventually(func() string { return f.Message(last, infrav1.InstanceProvisionedCondition) }).WithTimeout(4 * time.Second).
+	// Two seconds would be lost with each of the others.
+	f.Eventually(func() string { return f.Message(last, infrav1.InstanceProvisionedCondition) }).WithTimeout(paused * time.Second).
 		ShouldNot(ContainSubstring("concurrent create limit reached; queued"))
 	for _, machine := range waiting {
 		bmmtest.Change(f, machine, func(m *infrav1.NvidiaBMMMachine) { delete(m.Annotations, clusterv1.PausedAnnotation) })

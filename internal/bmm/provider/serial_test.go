@@ -41,7 +41,7 @@ func TestSerial_makesMachinesAsFastAsTheServiceDoes(t *testing.T) {
 	for _, name := range []string{"red", "blue"} {
 		f.UntilReady(f.CreateCluster(name))
 	}
-	before, began := f.Sim.Calls(), time.Now()
+	began, before := time.Now(), f.Sim.Calls()
 	var all []*infrav1.NvidiaBMMMachine
 	for n := range machines {
 		all = append(all, f.CreateMachine([]string{"red", "blue"}[n%2], fmt.Sprintf("worker-%d", n), []byte("#cloud-config\n")))

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
@@ -31,10 +32,7 @@ func TestTrace_showsWhatEachReconcileAskedOutside(t *testing.T) {
 
 	cluster := f.CreateCluster("demo")
 	f.UntilReason(cluster, "VPCReady", "Credentials", "")
-	secret := f.Secret("demo")
-	f.Expect(f.Read(secret)).To(Succeed())
-	secret.Data["apiName"] = []byte("carbide") // another login, so that it is tried again
-	f.Expect(f.Client.Update(t.Context(), secret)).To(Succeed())
+	bmmtest.Change(f, f.Secret("demo"), func(s *corev1.Secret) { s.Data["apiName"] = []byte("carbide") }) // another login, so that it is tried again
 	f.UntilReady(cluster)
 	machine := f.CreateMachine("demo", "worker-1", bootData)
 	f.UntilReady(machine)

@@ -48,7 +48,7 @@ func instanceOf(c *infrav1.NvidiaBMMCluster, name string) bmm.InstanceCreateRequ
 // each owner has to know its own.
 func TestTrap_parallelCreatesMakeTwoOfOneName(t *testing.T) {
 	t.Parallel()
-	f := bmmtest.Start(t, func(w *sim.Config) { w.Times.Create = seconds(6000) })
+	f := bmmtest.Start(t, func(w *sim.Config) { w.Times.Create = seconds(16_000) })
 	var owners []*infrav1.NvidiaBMMCluster
 	for _, name := range []string{"one", "two"} {
 		owners = append(owners, f.CreateCluster(name, func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC.Name = "net" }))
@@ -231,7 +231,7 @@ func TestTrap_aSiteWhoseAgentIsDownHoldsUpNobody(t *testing.T) {
 // An instance that is being terminated owns its name until it is gone.
 func TestTrap_aTerminatingInstanceOwnsItsName(t *testing.T) {
 	t.Parallel()
-	f := bmmtest.Start(t, func(w *sim.Config) { w.Times.InstanceDelete = seconds(8000) })
+	f := bmmtest.Start(t, func(w *sim.Config) { w.Times.InstanceDelete = seconds(40_000) })
 	cluster := f.CreateCluster("demo")
 	f.UntilReady(cluster)
 	dying, err := f.API().CreateInstance(t.Context(), instanceOf(cluster, "worker-1"))
