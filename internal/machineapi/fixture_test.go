@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -107,16 +108,22 @@ func (f *fixture) isGone() bool {
 
 func (f *fixture) change(change func(*machinev1.Machine)) {
 	f.t.Helper()
-	machine := f.machine()
-	change(machine)
-	f.Expect(f.client.Update(f.t.Context(), machine)).To(Succeed())
+	f.untilWritten(change, func(m *machinev1.Machine) error { return f.client.Update(f.t.Context(), m) })
 }
 
 func (f *fixture) changeStatus(change func(*machinev1.Machine)) {
 	f.t.Helper()
-	machine := f.machine()
-	change(machine)
-	f.Expect(f.client.Status().Update(f.t.Context(), machine)).To(Succeed())
+	f.untilWritten(change, func(m *machinev1.Machine) error { return f.client.Status().Update(f.t.Context(), m) })
+}
+
+// untilWritten retries on conflict, as every other writer of a Machine does.
+func (f *fixture) untilWritten(change func(*machinev1.Machine), write func(*machinev1.Machine) error) {
+	f.t.Helper()
+	f.Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		machine := f.machine()
+		change(machine)
+		return write(machine)
+	})).To(Succeed())
 }
 
 func (f *fixture) delete() {

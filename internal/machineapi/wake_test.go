@@ -45,7 +45,7 @@ func (f *fixture) phase() string { return ptr.Deref(f.machine().Status.Phase, ""
 func TestWake_byEventsAlone(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, func(m *machinev1.Machine) { m.Spec.LifecycleHooks.PreDrain = hook })
-	f.SetDefaultEventuallyTimeout(20 * time.Second)
+	f.SetDefaultEventuallyTimeout(time.Minute)
 	f.cloud.slow = true
 	f.cloud.set("Update", &machineapi.RequeueAfterError{After: time.Hour}) // the instance isn't there yet, however often it is polled
 	wake := f.start()
@@ -64,11 +64,7 @@ func TestWake_byEventsAlone(t *testing.T) {
 
 	f.delete()
 	f.Eventually(f.phase).Should(Equal(machinev1.PhaseDeleting))
-	f.Eventually(func() error { // a hook's owner tries again after a conflict
-		machine := f.machine()
-		machine.Spec.LifecycleHooks.PreDrain = nil
-		return f.client.Update(t.Context(), machine)
-	}).Should(Succeed())
+	f.change(func(m *machinev1.Machine) { m.Spec.LifecycleHooks.PreDrain = nil })
 	f.Eventually(func() string { return f.cloud.state(f.name) }).Should(Equal("Terminating"))
 	machine := f.machine()
 	f.cloud.end(machine)
