@@ -104,13 +104,14 @@ func TestMove_inTheMiddleOfACreate(t *testing.T) {
 	} {
 		t.Run(create, func(t *testing.T) {
 			t.Parallel()
-			f := powervstest.Start(t)
+			f := powervstest.StartCloud(t)
+			f.RunProvider(powervstest.Poll, 8*time.Second) // it isn't settled before this test refuses the list, however busy the computer
 			f.Fault(simulator.Fault{Operation: create, Kind: simulator.FaultCommitLate, Hold: simulated(6000), Delay: simulated(60)})
 			cluster, image := f.CreateCluster("demo"), f.CreateImage("demo", powervstest.ImageName)
 			machine := f.NewMachine(powervstest.ControlPlane, "demo", "demo-0", []byte("data"))
 			f.Create(machine)
 			f.Eventually(func() int { return f.Called(create) }).WithPolling(time.Millisecond).Should(Equal(1))
-			f.Refuse(http.StatusServiceUnavailable, list) // the call is still held
+			f.Refuse(http.StatusServiceUnavailable, list)
 			moved := []graph.Owner{machine, image, cluster}
 			managertest.Move(t, f.Client, func() {
 				f.Expect(pending(f, moved)).NotTo(BeZero(), "it isn't known yet")
