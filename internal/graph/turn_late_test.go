@@ -48,7 +48,8 @@ func TestTurn_isNotTakenByCreatesThatHangWhereOthersWait(t *testing.T) {
 		ts.answer("hangs-0", nil)
 		for n := range 2 { // the other turn of the two hangs all the time
 			name := fmt.Sprintf("quick-%d", n)
-			ts.Eventually(func() string { return ts.reconcile(name, "quick", "") }).WithTimeout(1500*time.Millisecond).Should(Equal("Creating"), name)
+			quick := func() string { return ts.reconcile(name, "quick", "") }
+			ts.Eventually(quick).WithTimeout(1500*time.Millisecond).Should(Equal("Creating"), name)
 			ts.answer(name, nil)
 		}
 		ts.answer("hangs-1", nil)

@@ -80,5 +80,6 @@ func TestSwitch_ofTheLoginsProtocolIsOverWhenTheLoginIsBack(t *testing.T) {
 	})), func(c *httpclient.Config) { c.Timeout, c.Login = time.Second, apiKeyLogin(c.Endpoint+"/sessions") })
 	_, err := c.Get(t.Context())
 	g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
-	g.Eventually(func() error { _, err := c.Get(t.Context()); return err }, time.Minute).Should(Succeed(), "within a second, once the computer has that long")
+	get := func() error { _, err := c.Get(t.Context()); return err }
+	g.Eventually(get, time.Minute).Should(Succeed(), "within a second, once the computer has that long")
 }
