@@ -153,7 +153,7 @@ func (f *flood) run(conn net.Conn, prefixes int) error {
 			select {
 			case heard := <-heard:
 				return errors.Join(err, heard)
-			case <-time.After(time.Second):
+			case <-time.After(patience):
 				return err
 			}
 		}
