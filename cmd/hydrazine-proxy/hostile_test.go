@@ -36,7 +36,7 @@ func (p *program) attack(during time.Duration, most float64, do func(ctx context
 	p.t.Helper()
 	c := p.as("honest")
 	honest := func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		_, err := c.ResourceGroups.List(ctx, &proxyv1.ListRequest{})
 		return err
