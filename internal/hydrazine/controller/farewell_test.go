@@ -64,7 +64,7 @@ func TestGroup_waitsForNorthdBeforeItGoes(t *testing.T) {
 func (f *fixture) monitorPorts(group *resourcev1.ResourceGroup) *gbytes.Buffer {
 	f.t.Helper()
 	said := gbytes.NewBuffer()
-	monitor := exec.CommandContext(f.t.Context(), "ovsdb-client", "--timeout=60", "monitor",
+	monitor := exec.CommandContext(f.t.Context(), "ovsdb-client", "--timeout=300", "monitor",
 		fmt.Sprintf("unix:%s/ovn-%s/sb.sock", f.dir, group.UID), "OVN_Southbound", "Port_Binding", "logical_port")
 	monitor.Stdout = said
 	f.Expect(monitor.Start()).To(Succeed())

@@ -308,7 +308,7 @@ func (f *fixture) ovn(g Gomega, program string, group *resourcev1.ResourceGroup,
 	f.t.Helper()
 	database := map[string]string{"ovn-nbctl": "nb", "ovn-sbctl": "sb"}[program]
 	socket := fmt.Sprintf("unix:%s/ovn-%s/%s.sock", f.dir, group.UID, database)
-	said, err := exec.Command(program, append([]string{"--db=" + socket, "--timeout=10"}, args...)...).CombinedOutput()
+	said, err := exec.Command(program, append([]string{"--db=" + socket, "--timeout=30"}, args...)...).CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), string(said))
 	return strings.TrimSpace(string(said))
 }

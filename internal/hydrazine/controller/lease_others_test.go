@@ -44,14 +44,14 @@ func (f *fixture) ends(of *resourcev1.ManagedResource) {
 // The lease is of one host. The other one's ovn-controller may never have got the removal of its address.
 func TestLease_ofOneHostEndsNotWhatItsDPUAnswersForBesideOthers(t *testing.T) {
 	t.Parallel()
-	f, group, agent, stays, goes := two(t, 10*time.Second)
+	f, group, agent, stays, goes := two(t, 15*time.Second)
 	address := goes.Spec.DPUIPs[1]
 	f.Expect(f.client.Delete(t.Context(), goes)).To(Succeed())
 	f.becomes(goes, resourcev1.AttachedCondition, metav1.ConditionFalse, "Isolating")
 	other := f.host("red", 4, func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = address })
 	f.ends(goes)
-	f.Expect(f.becomes(goes, resourcev1.AttachedCondition, metav1.ConditionFalse, "Isolating")).To(
-		ContainSubstring("OVN there may still answer for " + string(address)))
+	f.says(goes, resourcev1.AttachedCondition, metav1.ConditionFalse, "Isolating",
+		ContainSubstring("OVN there may still answer for "+string(address)))
 	f.becomes(other, resourcev1.AcceptedCondition, metav1.ConditionFalse, "AddressTaken")
 	f.becomes(stays, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
 
@@ -64,7 +64,7 @@ func TestLease_ofOneHostEndsNotWhatItsDPUAnswersForBesideOthers(t *testing.T) {
 // With the last lease ovn-controller was stopped there, whatever its state.
 func TestLease_ofTheLastHostFreesWhatItsDPUAnsweredFor(t *testing.T) {
 	t.Parallel()
-	f, _, agent, stays, goes := two(t, 10*time.Second)
+	f, _, agent, stays, goes := two(t, 15*time.Second)
 	address := goes.Spec.DPUIPs[1]
 	agent.Stop()
 	f.Expect(f.client.Delete(t.Context(), goes)).To(Succeed())
@@ -78,7 +78,7 @@ func TestLease_ofTheLastHostFreesWhatItsDPUAnsweredFor(t *testing.T) {
 // It can't have what it asks for instead, so its lease ends.
 func TestLease_ofAHostWithoutASeatEndsNotWhatItsDPUAnswersFor(t *testing.T) {
 	t.Parallel()
-	f, group, _, stays, changes := two(t, 10*time.Second)
+	f, group, _, stays, changes := two(t, 15*time.Second)
 	address := changes.Spec.DPUIPs[1]
 	f.change(changes, func(s *resourcev1.ManagedResourceSpec) { s.DPUIPs[1] = "10.99.0.7" })
 	f.becomes(changes, resourcev1.AgentReadyCondition, metav1.ConditionFalse, "WrongUplink")

@@ -22,19 +22,19 @@ import (
 func TestLease_isRenewedEarly(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	f.lease = 30 * time.Second // a fifteenth of it is for a machine that is slow
+	f.lease = 75 * time.Second // a fifteenth of it is for a machine that is slow
 	f.run()
 	f.group("blue")
 	agent := f.agent(2)
 	f.host("blue", 2)
-	f.Eventually(func() int { return agent.Calls("Attach") }).WithTimeout(2 * patience).Should(BeNumerically(">", 2))
+	f.Eventually(func() int { return agent.Calls("Attach") }).WithTimeout(f.lease + patience).Should(BeNumerically(">", 2))
 	f.Expect(agent.Least()).To(BeNumerically(">", f.lease*3/5), "two thirds, and how slow this machine is")
 	f.Expect(agent.Least()).To(BeNumerically("<", f.lease*3/4), "not more often than is needed")
 }
 
 func TestLease_whoseRenewalIsRefused(t *testing.T) {
 	t.Parallel()
-	f, agent, host := attached(t, 6*time.Second)
+	f, agent, host := attached(t, 15*time.Second)
 	agent.Refuse(errDead)
 	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionFalse, "AgentRefused")
 	said, calls := f.watch(host, resourcev1.AttachedCondition), agent.Calls("Attach")
@@ -48,7 +48,7 @@ func TestLease_whoseRenewalIsRefused(t *testing.T) {
 // A call without an answer isn't a refusal.
 func TestLease_whoseRenewalIsntAnswered(t *testing.T) {
 	t.Parallel()
-	f, agent, host := attached(t, 6*time.Second)
+	f, agent, host := attached(t, 15*time.Second)
 	agent.Refuse(status.Error(codes.DeadlineExceeded, "it takes too long"))
 	f.Expect(f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionUnknown, "AgentUnreachable")).To(ContainSubstring("keeps the host attached until"))
 	agent.Refuse(nil)
@@ -57,7 +57,7 @@ func TestLease_whoseRenewalIsntAnswered(t *testing.T) {
 
 func TestLease_whoseDPUGetsAnotherPort(t *testing.T) {
 	t.Parallel()
-	f, agent, host := attached(t, 6*time.Second)
+	f, agent, host := attached(t, 15*time.Second)
 	agent.Say(func(r *agentstest.Said) {
 		r.Ports = append([]*agentv1.Port{{Name: "pf1hpf", Up: true}}, r.GetPorts()...)
 	})
@@ -76,7 +76,7 @@ func TestLease_whoseDPUGetsAnotherPort(t *testing.T) {
 func TestLease_whenTheControllerIsStartedAnew(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	f.lease = 10 * time.Second
+	f.lease = 24 * time.Second // longer than a restart takes
 	f.run()
 	group, agent := f.group("blue"), f.agent(2)
 	host := f.host("blue", 2)
@@ -113,7 +113,7 @@ func TestLease_thatIsSeenLate(t *testing.T) {
 // What a restored object says ended long ago, the DPU may have renewed since: nothing of the host is free before a lease has passed.
 func TestLease_isHeldAfterARestore(t *testing.T) {
 	t.Parallel()
-	f, agent, host := attached(t, 8*time.Second)
+	f, agent, host := attached(t, 15*time.Second)
 	f.stop()
 	agent.Refuse(errDead)
 	f.Expect(f.client.Get(t.Context(), client.ObjectKeyFromObject(host), host)).To(Succeed())

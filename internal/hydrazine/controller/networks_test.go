@@ -23,7 +23,8 @@ func (t telling) Died() <-chan string { return t.news }
 func TestStart_takesOnlyNamesOfCentrals(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	g.SetDefaultEventuallyTimeout(30 * time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	runtime := telling{news: make(chan string)}
 	n := newNetworks(ctx, runtime, nil)

@@ -25,7 +25,7 @@ func (f *fixture) shown(a *agentstest.Agent, port int) *agentv1.SouthboundTLS {
 func TestCertificate_isForTheDPUAndStays(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	f.lease = 6 * time.Second
+	f.lease = 15 * time.Second
 	f.run()
 	group := f.group("blue")
 	said := f.report(2)
@@ -96,7 +96,7 @@ func TestCertificate_requestThatMakesNoSense(t *testing.T) {
 func TestCertificate_ofAnOlderAgent(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	f.lease = 6 * time.Second
+	f.lease = 15 * time.Second
 	f.run()
 	group := f.group("blue")
 	older := func(r *agentstest.Said) { r.Level, r.SouthboundRequest = 1, "" }

@@ -13,8 +13,8 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/agents/agentstest"
 )
 
-// upgradeLease is long enough to distinguish renewals in time from a loop.
-const upgradeLease = 12 * time.Second
+// upgradeLease is long enough to distinguish renewals in time from a loop, and to start the controller again.
+const upgradeLease = 18 * time.Second
 
 // renewedInTime sees several renewals, and no more of them than it takes: a call for each report would make another report.
 func (f *fixture) renewedInTime(a *agentstest.Agent) {
