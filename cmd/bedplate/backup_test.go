@@ -36,9 +36,16 @@ func (e *ends) backup(resources ...string) (file string) {
 	return file
 }
 
+// kubectl is called again where a controller has written the object meanwhile, which "replace" doesn't do by itself.
 func (e *ends) kubectl(args ...string) {
 	e.t.Helper()
-	testenv.Kubectl(e.t, append(args, "-n", e.Namespace)...)
+	e.Eventually(func(g Gomega) {
+		out, err := testenv.RunKubectl(e.t, testenv.Kubeconfig(e.t), append(args, "-n", e.Namespace)...)
+		if err != nil {
+			e.Expect(out).To(ContainSubstring("the object has been modified"))
+		}
+		g.Expect(err).NotTo(HaveOccurred(), out)
+	}).Should(Succeed())
 }
 
 // leavesNothing when a cluster is deleted.

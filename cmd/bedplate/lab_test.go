@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 		krakewebhook.Options{Imports: tosca.Imports{"https://raw.githubusercontent.com/grycap/tosca/"}}.SetupWithManager)
 }
 
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 func bedplate(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()

@@ -53,7 +53,7 @@ func TestOrphans_ofOneOfTwoPeers(t *testing.T) { //nolint:paralleltest // orphan
 	e.Eventually(func() string {
 		out, _ = e.run("", "orphans", "--secret", secret, "--delete", "--owner", owner)
 		return out
-	}, 15*time.Second, time.Second).Should(HavePrefix("No orphans of "))
+	}).WithPolling(time.Second).Should(HavePrefix("No orphans of "))
 }
 
 // Nothing says any more to which account the Secret led that the ledger names: another Secret of the namespace may lead elsewhere.

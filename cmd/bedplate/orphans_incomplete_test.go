@@ -12,8 +12,10 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/orphans"
 	"github.com/bedplate/bedplate/internal/testenv"
@@ -110,10 +112,7 @@ func TestOrphans_oneTenantsTroubleHidesNothingOfAnothers(t *testing.T) {
 	}
 	broken := poor.CreateCluster("broken")
 	poor.UntilReady(broken)
-	secret := poor.Secret("broken")
-	poor.Expect(poor.Read(secret)).To(Succeed())
-	secret.Data = nil
-	poor.Expect(poor.Client.Update(t.Context(), secret)).To(Succeed())
+	bmmtest.Change(poor.Fixture, poor.Secret("broken"), func(s *corev1.Secret) { s.Data = nil })
 
 	report := incomplete(rich)
 	rich.Expect(report.Incomplete).To(ConsistOf(ContainSubstring("secret " + poor.Namespace + "/broken can't be used")))

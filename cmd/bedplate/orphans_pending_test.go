@@ -24,10 +24,11 @@ func TestOrphans_keepALedgerThatNamesAnAttempt(t *testing.T) {
 	})
 	e.UntilTrue(cluster, clusterv1.PausedCondition)
 	ledger := e.Ledger(cluster)
-	ledger.Spec.Entries = append(ledger.Spec.Entries, ledgerv1.Entry{
-		Key: "subnet/late", Kind: "subnet", State: ledgerv1.Pending, Token: "6f0c4c1e-58a8-4a0e-8d4e-2b5a3f0a9c11", At: new(metav1.Now()),
+	bmmtest.Change(e.Fixture, ledger, func(l *ledgerv1.Ledger) {
+		l.Spec.Entries = append(l.Spec.Entries, ledgerv1.Entry{
+			Key: "subnet/late", Kind: "subnet", State: ledgerv1.Pending, Token: "6f0c4c1e-58a8-4a0e-8d4e-2b5a3f0a9c11", At: new(metav1.Now()),
+		})
 	})
-	e.Expect(e.Client.Update(t.Context(), ledger)).To(Succeed())
 	e.Delete(cluster)
 	e.Strip(cluster)
 	e.UntilGone(cluster)

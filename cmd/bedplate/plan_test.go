@@ -265,7 +265,7 @@ func TestPlan_endsWhileItWaitsForItsInput(t *testing.T) {
 	interrupt(errors.New("interrupt signal received"))
 	ended := make(chan error, 1)
 	go func() { ended <- root.ExecuteContext(ctx) }()
-	g.Eventually(ended).WithTimeout(10 * time.Second).Should(Receive(MatchError("interrupt signal received")))
+	g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(MatchError("interrupt signal received")))
 }
 
 // A rolling update creates new machines before the old ones are deleted; fewer replicas delete some.

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	"golang.org/x/sys/unix"
@@ -50,7 +49,7 @@ func TestSignal_theSecondKillsWhateverStillRuns(t *testing.T) {
 		default:
 			return false
 		}
-	}).WithTimeout(10 * time.Second).Should(BeTrue())
+	}).WithTimeout(patience).Should(BeTrue())
 }
 
 // As nohup starts a command, and a shell without job control those in its background.
