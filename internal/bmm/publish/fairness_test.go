@@ -91,7 +91,7 @@ func TestReconcile_oneTenantsSilentClustersLeaveWorkersToOthers(t *testing.T) {
 			results <- result
 		}()
 	}
-	g.Eventually(asked.Load).Should(BeNumerically(">", 0))
+	g.Eventually(asked.Load, time.Minute).Should(BeNumerically(">", 0))
 	for range workers / 2 {
 		g.Eventually(results, callTimeout/2).Should(Receive(HaveField("RequeueAfter", BeNumerically(">", 0))), "it leaves its worker to others")
 	}
