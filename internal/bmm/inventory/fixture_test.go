@@ -118,6 +118,7 @@ func start(t *testing.T, machines int) *fixture {
 		WithT: NewWithT(t), service: &service{instances: map[string]string{}},
 		clock: clocktesting.NewFakeClock(time.Now()), ctx: t.Context(),
 	}
+	f.SetDefaultEventuallyTimeout(30 * time.Second)
 	for n := range machines {
 		f.instances[id(n)] = "Ready"
 	}

@@ -30,7 +30,7 @@ func TestInventory_waitsForNoListOfASilentAPI(t *testing.T) {
 	for range cap(others) {
 		go func() { others <- f.inventory.Refresh(f.ctx, api, siteID, f.clock.Now()) }()
 	}
-	f.Eventually(others, 5*time.Second).Should(HaveLen(cap(others)), "also those that have patience")
+	f.Eventually(others).Should(HaveLen(cap(others)), "also those that have patience")
 	for range cap(others) {
 		f.Expect(fault.ClassOf(<-others)).To(Equal(fault.Transient))
 	}
