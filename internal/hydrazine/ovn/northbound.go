@@ -118,14 +118,15 @@ func (n *Northbound) Transferred(_ context.Context) (int, error) {
 	return g.SbCfg, nil
 }
 
-// Arrived reports whether the southbound database has the last change, and whether all chassis have its flows. Without any chassis
-// both are the same.
+// Arrived reports whether the southbound database has the last change, and whether all chassis have its flows, too.
 func (n *Northbound) Arrived() (southbound, chassis bool, err error) {
 	g, err := n.global()
 	if g == nil || err != nil {
 		return false, false, err
 	}
-	return g.SbCfg >= g.NbCfg, g.HvCfg >= g.NbCfg, nil
+	southbound = g.SbCfg >= g.NbCfg
+	// Without any chassis ovn-northd says that all have a change before the southbound database has it.
+	return southbound, southbound && g.HvCfg >= g.NbCfg, nil
 }
 
 // rows returns the copy in memory, which must not be changed.

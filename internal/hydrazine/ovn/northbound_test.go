@@ -277,6 +277,27 @@ func TestSync_waitsForTheSouthboundDatabase(t *testing.T) {
 	arrived(false, false)
 }
 
+// ovn-northd says so before it has written to the southbound database, where no chassis is to be waited for.
+func TestArrived_isNotAtTheChassisFirst(t *testing.T) {
+	t.Parallel()
+	g, c := NewWithT(t), newCentral(t)
+	c.startNorthd()
+	n := c.northbound()
+	g.Expect(n.Sync(soon(t))).To(Succeed())
+	server := c.procs["sb"].PID()
+	g.Expect(syscall.Kill(server, syscall.SIGSTOP)).To(Succeed())
+	t.Cleanup(func() { _ = syscall.Kill(server, syscall.SIGCONT) })
+	apply(t, n, network(t, member(2)))
+	g.Eventually(func() bool {
+		return c.nbctl("get", "NB_Global", ".", "hv_cfg") == c.nbctl("get", "NB_Global", ".", "nb_cfg")
+	}, patience).Should(BeTrue())
+	g.Consistently(func() []bool {
+		southbound, chassis, err := n.Arrived()
+		g.Expect(err).NotTo(HaveOccurred())
+		return []bool{southbound, chassis}
+	}).Should(Equal([]bool{false, false}))
+}
+
 func TestDial_comesBackToAWipedDatabase(t *testing.T) {
 	t.Parallel()
 	g, c := NewWithT(t), newCentral(t)
