@@ -1,13 +1,16 @@
 package controller_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gbytes"
@@ -15,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/unixctl"
 )
 
 // If an agent is dead for good, only ovn-controller can remove the host's flows.
@@ -47,6 +51,7 @@ func TestGroup_waitsForNorthdBeforeItGoes(t *testing.T) {
 	f.Expect(err).NotTo(HaveOccurred())
 	northd, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	f.Expect(err).NotTo(HaveOccurred())
+	f.hearsNothing(group, "dpu2")
 	f.Expect(syscall.Kill(northd, syscall.SIGSTOP)).To(Succeed())
 	t.Cleanup(func() { _ = syscall.Kill(northd, syscall.SIGCONT) })
 	f.Expect(f.client.Delete(t.Context(), group)).To(Succeed())
@@ -56,8 +61,74 @@ func TestGroup_waitsForNorthdBeforeItGoes(t *testing.T) {
 		return f.client.Get(t.Context(), client.ObjectKeyFromObject(group), group)
 	}, "5s").Should(Succeed())
 	f.Expect(syscall.Kill(northd, syscall.SIGCONT)).To(Succeed())
+	f.Eventually(said).Should(gbytes.Say(`delete.* "?` + port))
+	f.Consistently(func() error {
+		return f.client.Get(t.Context(), client.ObjectKeyFromObject(group), group)
+	}, "1s").Should(Succeed(), "the DPUs have their time after that")
+	f.gone(group)
+}
+
+// leaves calls do with a group that is deleted, before the controller sees it.
+func (f *fixture) leaves(do func(*resourcev1.ResourceGroup)) {
+	f.faults.Get = func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+		err := c.Get(ctx, key, object, options...)
+		if group, is := object.(*resourcev1.ResourceGroup); err == nil && is && !group.DeletionTimestamp.IsZero() {
+			do(group)
+		}
+		return err
+	}
+}
+
+// The API server's clock isn't the manager's, and a manager that is busy comes late.
+func TestGroup_tellsItsDPUsWhateverTheTimeOfItsDeletion(t *testing.T) {
+	t.Parallel()
+	for name, shift := range map[string]time.Duration{"long ago": -time.Hour, "in the future": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := start(t)
+			f.leaves(func(g *resourcev1.ResourceGroup) { g.DeletionTimestamp.Time = g.DeletionTimestamp.Add(shift) })
+			f.run()
+			group, agent := f.group("blue"), f.agent(2)
+			host := f.host("blue", 2)
+			f.bind(group, host, agent, 2)
+			f.becomes(host, resourcev1.ReadyCondition, metav1.ConditionTrue, "")
+			f.hearsNothing(group, "dpu2")
+			said, port := f.monitorPorts(group), host.Status.LogicalPortReference.LogicalPort
+			f.Eventually(said).Should(gbytes.Say(`initial.* "?` + port))
+			f.Expect(f.client.Delete(t.Context(), group)).To(Succeed())
+			f.gone(group)
+			f.Eventually(said).Should(gbytes.Say(`delete.* "?` + port))
+		})
+	}
+}
+
+// A connection that is lost is made again at once.
+func TestGroup_tellsItsDPUsThoughTheConnectionIsLost(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	var once sync.Once
+	f.leaves(func(g *resourcev1.ResourceGroup) {
+		once.Do(func() {
+			_, err := unixctl.Call(t.Context(), fmt.Sprintf("%s/ovn-%s/nb.ctl", f.dir, g.UID), "ovsdb-server/reconnect")
+			f.Expect(err).NotTo(HaveOccurred())
+		})
+	})
+	f.run()
+	group, agent := f.group("blue"), f.agent(2)
+	host := f.host("blue", 2)
+	f.bind(group, host, agent, 2)
+	f.becomes(host, resourcev1.ReadyCondition, metav1.ConditionTrue, "")
+	said, port := f.monitorPorts(group), host.Status.LogicalPortReference.LogicalPort
+	f.Eventually(said).Should(gbytes.Say(`initial.* "?` + port))
+	f.Expect(f.client.Delete(t.Context(), group)).To(Succeed())
 	f.gone(group)
 	f.Eventually(said).Should(gbytes.Say(`delete.* "?` + port))
+}
+
+// hearsNothing makes a DPU one whose ovn-controller never says that it has a change.
+func (f *fixture) hearsNothing(group *resourcev1.ResourceGroup, chassis string) {
+	f.t.Helper()
+	f.ovn(f, "ovn-sbctl", group, "create", "Chassis_Private", "name="+chassis)
 }
 
 // monitorPorts of a group's southbound database, as its DPUs do.

@@ -30,8 +30,8 @@ const (
 	refillTimeout = 30 * time.Second
 	// emptyTimeout bounds the write to the databases of a central that is deleted.
 	emptyTimeout = 2 * time.Second
-	// northdFarewell and chassisFarewell bound the wait for ovn-northd, and for the DPUs, before a central is deleted. They
-	// begin with the group's deletion timestamp, which has full seconds.
+	// northdFarewell bounds the wait for ovn-northd before a central is deleted, and chassisFarewell the one for the DPUs after
+	// that, or for a database that can't be written. They are of this process's clock: the API server's may be another.
 	northdFarewell  = 30 * time.Second
 	chassisFarewell = 3 * time.Second
 	farewellPoll    = 100 * time.Millisecond
@@ -108,18 +108,19 @@ func (r *groupReconciler) delete(ctx context.Context, group *resourcev1.Resource
 // emptied removes a network's rows before its central is deleted, and reports whether the DPUs have got that, or had their
 // time. If an agent is dead, ovn-controller still removes the host's flows, and nothing else tells it to.
 func (r *groupReconciler) emptied(ctx context.Context, group *resourcev1.ResourceGroup) bool {
-	network, since := r.networks.find(group.UID), time.Since(group.DeletionTimestamp.Time)
+	network := r.networks.find(group.UID)
 	wanted, err := overlay.Topology(group, nil, overlay.Outside{})
-	if network == nil || err != nil || since > northdFarewell {
+	if network == nil || err != nil {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, emptyTimeout)
 	defer cancel()
-	if _, err := network.north.Apply(ctx, string(group.UID), wanted.Rows()); err != nil {
-		return true
+	var southbound, chassis bool
+	_, err = network.north.Apply(ctx, string(group.UID), wanted.Rows())
+	if err == nil {
+		southbound, chassis, err = network.north.Arrived()
 	}
-	southbound, chassis, err := network.north.Arrived()
-	return err != nil || chassis || southbound && since > chassisFarewell
+	return network.parts(time.Now(), err != nil, southbound, chassis)
 }
 
 func (r *groupReconciler) reconcile(ctx context.Context, group *resourcev1.ResourceGroup) error {
