@@ -157,6 +157,7 @@ func TestStart_listsSoonWhatIsOnItsWay(t *testing.T) {
 			before, _ := f.calls()
 			passed := time.Duration(0)
 			for now := before; now == before; now, _ = f.calls() {
+				f.Expect(passed).To(BeNumerically("<", 10*every), "there is no other list")
 				f.clock.Step(tick)
 				passed += tick
 				time.Sleep(tick) // the bubble's time

@@ -325,13 +325,14 @@ func TestClusters_areSeenWhileTheirNamespaceIsAllowed(t *testing.T) {
 	var refusals atomic.Int64
 	ctx, stop := context.WithCancel(t.Context())
 	toggling.Go(func() {
-		for i := 0; i < 40 || refusals.Load() == 0; i++ { // until one was seen, however late it is noticed
+		defer stop()
+		const times, most = 40, 600
+		for i := 0; i < times || refusals.Load() == 0 && i < most; i++ { // until one was seen, however late it is noticed
 			kamaji.Allow(t, f.host, f.namespace, i%2 == 1)
 			touch := []byte(`{"metadata":{"annotations":{"touched":"` + time.Now().String() + `"}}}`)
 			f.Expect(f.host.Patch(t.Context(), secret.DeepCopy(), client.RawPatch(types.MergePatchType, touch))).To(Succeed())
 			time.Sleep(50 * time.Millisecond)
 		}
-		stop()
 	})
 	looks, missed := 0, 0
 	for ; ctx.Err() == nil; looks++ {
@@ -343,5 +344,6 @@ func TestClusters_areSeenWhileTheirNamespaceIsAllowed(t *testing.T) {
 		refusals.Add(int64(len(refused)))
 	}
 	toggling.Wait()
+	f.Expect(refusals.Load()).To(BeNumerically(">", 0))
 	f.Expect(missed).To(BeZero(), "of %d looks", looks)
 }
