@@ -96,7 +96,9 @@ spec:
 		g := NewWithT(t)
 		g.Expect(stack.Kill(localstack.BMMManager)).To(Succeed())
 		g.Expect(stack.Restart(ctx, localstack.BMMManager)).To(Succeed())
-		g.Expect(stack.Crashes()).NotTo(Receive(MatchError(ContainSubstring("signal: killed"))), "this end was asked for")
+		for len(stack.Crashes()) > 0 { // on a busy computer a manager may have lost its lease before
+			g.Expect(<-stack.Crashes()).NotTo(MatchError(ContainSubstring("signal: killed")), "this end was asked for")
+		}
 	})
 }
 
