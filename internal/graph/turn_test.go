@@ -246,7 +246,8 @@ func TestDrain_waitsForCreatesAtWorkAndLetsNoneBegin(t *testing.T) {
 		drained := make(chan struct{})
 		go func() { defer close(drained); _ = ts.pool.Start(stop) }()
 		ended()
-		ts.Eventually(func() string { return ts.reconcile("b", "one", "") }).Should(Equal("Queued"))
+		synctest.Wait() // the pool has heard of it
+		ts.Expect(ts.reconcile("b", "one", "")).To(Equal("Queued"))
 		ts.Consistently(drained, 200*time.Millisecond).ShouldNot(BeClosed())
 		ts.answer("a", nil)
 		ts.Eventually(drained).Should(BeClosed())
