@@ -69,17 +69,17 @@ func (d daemon) ensure(ctx context.Context, shut func() error) error {
 		return err
 	}
 	if d.database == "" {
-		return run(ctx, d.command...)
+		return run(ctx, startTime, d.command...)
 	}
 	if _, err := os.Stat(d.database); errors.Is(err, fs.ErrNotExist) {
 		if err := shut(); err != nil {
 			return err
 		}
-		if err := run(ctx, "ovsdb-tool", "create", d.database, d.schema); err != nil {
+		if err := run(ctx, patience, "ovsdb-tool", "create", d.database, d.schema); err != nil {
 			return err
 		}
 	}
-	err = run(ctx, d.command...)
+	err = run(ctx, startTime, d.command...)
 	if err == nil || !damaged(ctx, d.database) {
 		return err
 	}
@@ -92,7 +92,7 @@ func (d daemon) ensure(ctx context.Context, shut func() error) error {
 // damaged reports whether a database can't be read. Of a tool that is killed, as at the end of its time, nothing is known.
 func damaged(ctx context.Context, database string) bool {
 	var exit *exec.ExitError
-	return errors.As(run(ctx, "ovsdb-tool", "db-name", database), &exit) && exit.Exited()
+	return errors.As(run(ctx, patience, "ovsdb-tool", "db-name", database), &exit) && exit.Exited()
 }
 
 // closeOthers closes listeners that aren't in the command line. An older version of this program opens databases by commands to

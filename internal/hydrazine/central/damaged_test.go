@@ -18,7 +18,7 @@ func TestDaemon_whoseStartIsCutOffKeepsItsDatabase(t *testing.T) {
 	toolstest.Programs(t, "ovn-northd")
 	g, dir := NewWithT(t), t.TempDir()
 	d := daemons(dir, NewProcesses(t.Context(), dir, loopback).Schemas)[0]
-	g.Expect(run(t.Context(), "ovsdb-tool", "create", d.database, d.schema)).To(Succeed())
+	g.Expect(run(t.Context(), startTime, "ovsdb-tool", "create", d.database, d.schema)).To(Succeed())
 	d.command = []string{"sleep", "100"}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()

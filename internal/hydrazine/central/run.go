@@ -28,9 +28,9 @@ func untilClosed(ctx context.Context, connection net.Conn) {
 	_ = connection.Close()
 }
 
-// run a program to its end, such as one that starts a daemon.
-func run(ctx context.Context, command ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
+// run a program to its end, within a time.
+func run(ctx context.Context, within time.Duration, command ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.WaitDelay = time.Second // what it starts keeps what it inherits

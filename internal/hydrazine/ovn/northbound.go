@@ -150,7 +150,7 @@ func (n *Northbound) Sync(ctx context.Context) error {
 // SyncChassis returns when all chassis have the flows of everything that is written until now. A chassis that has gone, but
 // still has a row in the southbound database, is waited for until ctx ends. Without any chassis it returns at once.
 func (n *Northbound) SyncChassis(ctx context.Context) error {
-	return n.sync(ctx, "the chassis", func(g *nbdb.NBGlobal) int { return g.HvCfg })
+	return n.sync(ctx, "the chassis", func(g *nbdb.NBGlobal) int { return min(g.SbCfg, g.HvCfg) })
 }
 
 func (n *Northbound) sync(ctx context.Context, with string, reached func(*nbdb.NBGlobal) int) error {
