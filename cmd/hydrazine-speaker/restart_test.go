@@ -29,7 +29,6 @@ func (w *world) traffic(address string) *traffic {
 	_, err := w.fabric.Reach(w.Context(), p)
 	w.Expect(err).NotTo(HaveOccurred())
 	lost := w.watchRoute(fabric.Router, address+"/32")
-	p.Patience = time.Second
 	stream, err := w.fabric.Stream(w.Context(), p)
 	w.Expect(err).NotTo(HaveOccurred())
 	return &traffic{world: w, stream: stream, lost: lost}
