@@ -26,7 +26,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
@@ -134,10 +133,7 @@ func examplesOf(t *testing.T, guide string) (all []example) {
 func TestGuide_itsExamplesAreTakenByTheAPIServer(t *testing.T) {
 	t.Parallel()
 	bin := toolstest.Find(t, "manifests/bootstrap-kubeadm.yaml")
-	_, err := envtest.InstallCRDs(testenv.Config(t), envtest.CRDInstallOptions{
-		Paths: []string{bin.Path("manifests", "bootstrap-kubeadm.yaml")}, ErrorIfPathMissing: true,
-	})
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	testenv.AddCRDs(t, testenv.Config(t), bin.Path("manifests", "bootstrap-kubeadm.yaml"))
 	c := client.WithFieldValidation(testenv.Client(t), metav1.FieldValidationStrict)
 	managers := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "bedplate-krake-system"}} // which production has
 	NewWithT(t).Expect(c.Create(t.Context(), managers)).To(Succeed())

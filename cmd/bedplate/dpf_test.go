@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
@@ -58,15 +57,12 @@ func startDPF(t *testing.T) *dpfEnds {
 	t.Helper()
 	e := &dpfEnds{WithT: NewWithT(t), t: t}
 	server := testenv.Another(t, "dpf/crd/bases")
-	versions := filepath.Join(testenv.ModuleDir(t, "github.com/openshift/api"), "config", "v1", "zz_generated.crd-manifests",
-		"0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml")
-	_, err := envtest.InstallCRDs(server.Config, envtest.CRDInstallOptions{Paths: []string{versions}, ErrorIfPathMissing: true})
-	e.Expect(err).NotTo(HaveOccurred())
-	testenv.AddCRDs(t, server.Config, "testdata/cert-manager.yaml")
+	testenv.AddCRDs(t, server.Config, testenv.ClusterVersion(t), "testdata/cert-manager.yaml")
 	kamaji.Install(t, server.Config)
 	scheme := runtime.NewScheme()
 	all := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, configv1.Install, operatorv1.AddToScheme, svcv1.AddToScheme)
 	e.Expect(all.AddToScheme(scheme)).To(Succeed())
+	var err error
 	e.Client, err = client.New(server.Config, client.Options{Scheme: scheme})
 	e.Expect(err).NotTo(HaveOccurred())
 	transport, err := rest.TransportFor(server.Config)

@@ -205,7 +205,7 @@ func TestOrphans_areWhatForcedDeletionsLeaveAndGoOneByOne(t *testing.T) {
 	}))
 	deleteUntilNothingIsListed(e, secret, owners)
 	e.Expect(idsIn(e.Sim.State())).To(ConsistOf(kept))
-	e.Expect(e.datacenter.written()).To(HaveLen(4), "nobody is asked twice")
+	e.Expect(e.datacenter.written()).To(HaveLen(4), "each is asked once")
 	e.Expect(e.management.written()).To(BeEmpty())
 }
 

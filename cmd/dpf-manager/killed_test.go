@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/journal"
@@ -32,10 +31,7 @@ const node = "ocp-worker-1"
 func midRoll(t *testing.T) client.Client {
 	t.Helper()
 	g, c := NewWithT(t), testenv.Client(t)
-	crd := filepath.Join(testenv.ModuleDir(t, "github.com/openshift/api"), "config", "v1", "zz_generated.crd-manifests",
-		"0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml")
-	_, err := envtest.InstallCRDs(testenv.Config(t), envtest.CRDInstallOptions{Paths: []string{crd}, ErrorIfPathMissing: true})
-	g.Expect(err).NotTo(HaveOccurred())
+	testenv.AddCRDs(t, testenv.Config(t), testenv.ClusterVersion(t))
 	moved := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node, Labels: map[string]string{operatorv1.DPUEnabledLabel: "true"}}}
 	for _, object := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorv1.Namespace}},

@@ -62,8 +62,8 @@ func TestIsolate_othersGoOn(t *testing.T) {
 
 	_, err = d.isolate("h4")
 	d.Expect(err).NotTo(HaveOccurred(), "once more")
-	_, err = d.isolate("nobody")
-	d.Expect(err).NotTo(HaveOccurred(), "somebody who isn't here")
+	_, err = d.isolate("unknown")
+	d.Expect(err).NotTo(HaveOccurred(), "a host that isn't here")
 }
 
 func TestIsolate_lastPortLeavesNoTraces(t *testing.T) {

@@ -49,7 +49,7 @@ func TestLease_hasEndedWhileTheAgentWasGone(t *testing.T) {
 	d.Expect(err).NotTo(HaveOccurred())
 	d.endAgent(syscall.SIGKILL)
 	d.waitUntil(ends)
-	d.reaches("h2", "h3") // without an agent nobody ends it
+	d.reaches("h2", "h3") // without an agent it stays attached
 	d.startAgent()
 	d.Eventually(d.isDown).WithArguments("pf1hpf").WithTimeout(patience).Should(BeTrue())
 	d.cutOff("h2", "h3")

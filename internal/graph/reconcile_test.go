@@ -44,7 +44,7 @@ func TestReconcile_doesNotWaitForWhatCanBeUsedBeforeItIsReady(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	kind := f.service.kind()
-	phase := phases.Waiting("nobody has seen it yet").Usable()
+	phase := phases.Waiting("it isn't seen yet").Usable()
 	kind.Phase = func(t *thing) phases.Phase {
 		if t.tag.Key == "net" {
 			return phase
@@ -62,9 +62,9 @@ func TestReconcile_doesNotWaitForWhatCanBeUsedBeforeItIsReady(t *testing.T) {
 	}
 	owner := reconcile()
 	f.Expect(f.service.keys()).To(Equal(everything))
-	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Waiting", "nobody has seen it yet")
+	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Waiting", "it isn't seen yet")
 	f.expectCondition(owner, "leftReady", metav1.ConditionTrue, "Ready", "")
-	f.expectCondition(owner, "Ready", metav1.ConditionFalse, "Waiting", "netReady: nobody has seen it yet")
+	f.expectCondition(owner, "Ready", metav1.ConditionFalse, "Waiting", "netReady: it isn't seen yet")
 
 	phase = phases.Failed("it has failed")
 	delete(f.service.things, f.service.mustFind("left").id)

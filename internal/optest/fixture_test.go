@@ -152,7 +152,9 @@ func newWorld(t *testing.T, b bug) *optest.World {
 	scheme, err := scheme()
 	g.Expect(err).NotTo(HaveOccurred())
 	installed.Do(func() {
-		_, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{"testdata/toys.yaml"}, ErrorIfPathMissing: true})
+		_, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{
+			Paths: []string{"testdata/toys.yaml"}, ErrorIfPathMissing: true, MaxTime: time.Minute,
+		})
 		g.Expect(err).NotTo(HaveOccurred())
 	})
 	mgr, err := ctrl.NewManager(config, ctrl.Options{

@@ -47,12 +47,14 @@ func Another(t testing.TB, crds ...string) *APIServer {
 	return s
 }
 
-// AddCRDs of the files or folders of config to an API server, and return how many there are when its discovery has their kinds: that is
-// later than they are established.
+// AddCRDs of files or folders to an API server, and return how many there are when its discovery has their kinds: that is later than they
+// are established. A path that isn't absolute is one below config.
 func AddCRDs(t testing.TB, to *rest.Config, paths ...string) int {
 	t.Helper()
 	for i := range paths {
-		paths[i] = filepath.Join(tools.ModuleRoot("."), "config", paths[i])
+		if !filepath.IsAbs(paths[i]) {
+			paths[i] = filepath.Join(tools.ModuleRoot("."), "config", paths[i])
+		}
 	}
 	added, err := envtest.InstallCRDs(to, envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true, MaxTime: startTimeout})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())

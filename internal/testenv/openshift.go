@@ -34,12 +34,19 @@ func MachineAPI(t testing.TB, featureSet string) {
 				manifests + "machinesets-" + featureSet + ".crd.yaml",
 				manifests + "machinehealthchecks.crd.yaml",
 			},
-			ErrorIfPathMissing: true,
+			ErrorIfPathMissing: true, MaxTime: startTimeout,
 		})
 	})
 	if machineAPI.err != nil {
 		t.Fatalf("install the Machine API: %v", machineAPI.err)
 	}
+}
+
+// ClusterVersion returns the file of the CRD of OpenShift's version.
+func ClusterVersion(t testing.TB) string {
+	t.Helper()
+	return filepath.Join(ModuleDir(t, "github.com/openshift/api"), "config", "v1", "zz_generated.crd-manifests",
+		"0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml")
 }
 
 // ModuleDir returns the folder of a module of go.mod.

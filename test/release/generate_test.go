@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -20,13 +19,8 @@ import (
 func TestGenerateCluster_isTakenByAManagementCluster(t *testing.T) {
 	t.Parallel()
 	ctl := newClusterctl(t)
-	_, err := envtest.InstallCRDs(testenv.Config(t), envtest.CRDInstallOptions{
-		Paths: []string{
-			ctl.bin.Path("manifests", "bootstrap-kubeadm.yaml"), ctl.bin.Path("manifests", "control-plane-kubeadm.yaml"),
-		},
-		ErrorIfPathMissing: true, MaxTime: patience,
-	})
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	testenv.AddCRDs(t, testenv.Config(t),
+		ctl.bin.Path("manifests", "bootstrap-kubeadm.yaml"), ctl.bin.Path("manifests", "control-plane-kubeadm.yaml"))
 	for flavor, kinds := range flavors {
 		t.Run(flavor.String(), func(t *testing.T) {
 			t.Parallel()

@@ -18,7 +18,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/hostnetwork"
@@ -48,10 +47,8 @@ func realWorld(t *testing.T) (*world, *openshift.Cluster) {
 	w.g.Expect(configv1.Install(known)).To(Succeed())
 	cfg := startControlPlane(t, w.g).AdminConfig()
 	cfg.QPS, cfg.Burst = -1, -1
-	crd := filepath.Join(testenv.ModuleDir(t, "github.com/openshift/api"), "config", "v1", "zz_generated.crd-manifests",
-		"0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml")
-	_, err := envtest.InstallCRDs(cfg, envtest.CRDInstallOptions{Paths: []string{crd}, ErrorIfPathMissing: true})
-	w.g.Expect(err).NotTo(HaveOccurred())
+	testenv.AddCRDs(t, cfg, testenv.ClusterVersion(t))
+	var err error
 	w.WithWatch, err = client.NewWithWatch(cfg, client.Options{Scheme: known})
 	w.g.Expect(err).NotTo(HaveOccurred())
 	for _, name := range []string{ovnNamespace, netNamespace, operatorv1.Namespace} {

@@ -3,6 +3,7 @@ package preflight_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -151,7 +152,9 @@ func kind(version, kind string) func(*testing.T, client.Client) {
 		if strings.Contains(strings.Join(namespaced, " "), kind) {
 			crd.Spec.Scope = apiextensionsv1.NamespaceScoped
 		}
-		_, err := envtest.InstallCRDs(testenv.Config(t), envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
+		_, err := envtest.InstallCRDs(testenv.Config(t), envtest.CRDInstallOptions{
+			CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}, MaxTime: time.Minute,
+		})
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	}
 }

@@ -116,8 +116,8 @@ func TestPublicIP_isWithdrawnBeforeAnotherHostGetsIt(t *testing.T) {
 	hers := slices.IndexFunc(steps, func(s step) bool { return s.what == second.Name })
 	a.Expect(hers).To(BeNumerically(">", 2))
 	t.Log(steps, gone, there)
-	a.Expect(steps[hers-1].what).To(Equal("nobody"))
-	a.Expect(steps[hers-2].what).To(Equal(first.Name+" [] "), "it was withdrawn, and nobody announced it")
+	a.Expect(steps[hers-1].what).To(Equal("none"))
+	a.Expect(steps[hers-2].what).To(Equal(first.Name+" [] "), "it was withdrawn, and no speaker announced it")
 	a.Expect(gone.at).To(BeTemporally("<", steps[hers].at))
 }
 
@@ -152,7 +152,7 @@ func (s *stack) watchOwners() func() []step {
 			if !ok {
 				continue
 			}
-			what := "nobody"
+			what := "none"
 			switch at := ip.Status; {
 			case at.ManagedResource != nil && at.ManagedResource.Name != had:
 				had = at.ManagedResource.Name
