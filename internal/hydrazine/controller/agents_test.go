@@ -68,7 +68,7 @@ func TestAgent_thatNeverSpeaks(t *testing.T) {
 	t.Parallel()
 	f := start(t).run()
 	f.group("blue")
-	listener, err := net.Listen("tcp", net.JoinHostPort(fmt.Sprintf("127.80.%d.2", f.number), strconv.Itoa(int(f.port()))))
+	listener, err := net.Listen("tcp", net.JoinHostPort(f.loopback(2), strconv.Itoa(int(f.port()))))
 	f.Expect(err).NotTo(HaveOccurred())
 	defer listener.Close()
 	said := f.watch(&resourcev1.ManagedResource{
@@ -276,7 +276,7 @@ func TestAgent_thatNeverAnswersLeavesWorkersToOthers(t *testing.T) {
 	for i := range ports {
 		said.Ports = append(said.Ports, &agentv1.Port{Name: fmt.Sprintf("pf%dhpf", i), Up: true})
 	}
-	agentstest.Start(t, fmt.Sprintf("127.80.%d.2", f.number), f.port(), said, grpc.UnaryInterceptor(
+	agentstest.Start(t, f.loopback(2), f.port(), said, grpc.UnaryInterceptor(
 		func(ctx context.Context, _ any, _ *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any, error) {
 			calls.Add(1)
 			defer calls.Add(-1)

@@ -210,7 +210,7 @@ func (f *fixture) pool(ctx context.Context) *agents.Pool {
 	return agents.NewPool(ctx, agents.Config{
 		Port: f.port(), Heartbeat: time.Second, Credentials: insecure.NewCredentials(),
 		Dial: func(ctx context.Context, address string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "tcp", "127.80."+strings.TrimPrefix(address, "172.20."))
+			return (&net.Dialer{}).DialContext(ctx, "tcp", network(f.t)+strings.TrimPrefix(address, "172.20."))
 		},
 	})
 }
@@ -222,7 +222,7 @@ func (f *fixture) dpu(n int) string { return fmt.Sprintf("172.20.%d.%d", f.numbe
 
 func (f *fixture) agent(n int) *agentstest.Agent {
 	f.t.Helper()
-	a := agentstest.Start(f.t, fmt.Sprintf("127.80.%d.%d", f.number, n), f.port(), f.report(n))
+	a := agentstest.Start(f.t, f.loopback(n), f.port(), f.report(n))
 	f.agents[a.Says().GetChassis()] = a
 	return a
 }
@@ -232,7 +232,7 @@ func (f *fixture) oldAgent(n int) *agentstest.Agent {
 	f.t.Helper()
 	said := f.report(n)
 	agentstest.Older(said)
-	return agentstest.Start(f.t, fmt.Sprintf("127.80.%d.%d", f.number, n), f.port(), said, agentstest.Level1())
+	return agentstest.Start(f.t, f.loopback(n), f.port(), said, agentstest.Level1())
 }
 
 func (f *fixture) report(n int) *agentstest.Said {

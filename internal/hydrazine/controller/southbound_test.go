@@ -30,7 +30,7 @@ func TestCertificate_isForTheDPUAndStays(t *testing.T) {
 	group := f.group("blue")
 	said := f.report(2)
 	said.Ports = append(said.GetPorts(), &agentv1.Port{Name: "pf1hpf", Up: true})
-	agent := agentstest.Start(t, fmt.Sprintf("127.80.%d.2", f.number), f.port(), said)
+	agent := agentstest.Start(t, f.loopback(2), f.port(), said)
 	host := f.host("blue", 2, func(r *resourcev1.ManagedResource) { r.Spec.Identifier = "pf0hpf" })
 	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
 	own := f.shown(agent, 0)
@@ -86,7 +86,7 @@ func TestCertificate_requestThatMakesNoSense(t *testing.T) {
 	f.group("blue")
 	said := f.report(2)
 	said.SouthboundRequest = "please"
-	agent := agentstest.Start(t, fmt.Sprintf("127.80.%d.2", f.number), f.port(), said)
+	agent := agentstest.Start(t, f.loopback(2), f.port(), said)
 	host := f.host("blue", 2)
 	f.Expect(f.becomes(host, resourcev1.AgentReadyCondition, metav1.ConditionFalse, "InvalidAgentReport")).To(ContainSubstring("isn't PEM"))
 	f.Expect(agent.Calls("Attach")).To(BeZero())
