@@ -2,12 +2,11 @@ package sim
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
+
+	"github.com/bedplate/bedplate/internal/simulator"
 )
 
 // Config is what is simulated.
@@ -69,18 +68,12 @@ func Default() Config {
 
 // Load reads a configuration in YAML. What it doesn't say is as in Default, and unknown fields are an error.
 func Load(path string) (Config, error) {
-	config := Default()
-	data, err := os.ReadFile(path)
-	if err == nil {
-		err = yaml.UnmarshalStrict(data, &config)
-	}
-	if err == nil {
-		_, err = config.complete()
-	}
-	if err != nil {
-		return Config{}, fmt.Errorf("read simulator configuration %s: %w", path, err)
-	}
-	return config, nil
+	return simulator.Load(path, Default(), Config.check)
+}
+
+func (c Config) check() error {
+	_, err := c.complete()
+	return err
 }
 
 // complete fills in defaults.

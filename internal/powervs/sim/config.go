@@ -2,14 +2,13 @@ package sim
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
-	"os"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
+
+	"github.com/bedplate/bedplate/internal/simulator"
 )
 
 // Config is the account that a simulator starts with, and how fast time passes in it.
@@ -47,18 +46,12 @@ type Config struct {
 
 // Load reads an account from a YAML file. Unknown fields are an error.
 func Load(path string) (Config, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return Config{}, fmt.Errorf("read simulator configuration: %w", err)
-	}
-	var config Config
-	if err := yaml.UnmarshalStrict(data, &config); err != nil {
-		return Config{}, fmt.Errorf("read simulator configuration %s: %w", path, err)
-	}
-	if _, err := config.complete(); err != nil {
-		return Config{}, fmt.Errorf("simulator configuration %s: %w", path, err)
-	}
-	return config, nil
+	return simulator.Load(path, Config{}, Config.check)
+}
+
+func (c Config) check() error {
+	_, err := c.complete()
+	return err
 }
 
 // complete fills in defaults and checks that the parts fit together.

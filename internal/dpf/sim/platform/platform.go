@@ -31,7 +31,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/yaml"
 
 	"github.com/bedplate/bedplate/internal/dpf/sim/argo"
 	"github.com/bedplate/bedplate/internal/dpf/sim/openshift"
@@ -73,18 +72,13 @@ type Config struct {
 }
 
 // Load reads a configuration in YAML. Unknown fields are an error.
-func Load(path string) (config Config, _ error) {
-	data, err := os.ReadFile(path)
-	if err == nil {
-		err = yaml.UnmarshalStrict(data, &config)
+func Load(path string) (Config, error) { return simulator.Load(path, Config{}, Config.check) }
+
+func (c Config) check() error {
+	if c.OCP == "" || len(c.DPUs) == 0 {
+		return errors.New("ocp is a kubeconfig of one cluster, and dpus are those of others")
 	}
-	if err == nil && (config.OCP == "" || len(config.DPUs) == 0) {
-		err = errors.New("ocp is a kubeconfig of one cluster, and dpus are those of others")
-	}
-	if err != nil {
-		return config, fmt.Errorf("read simulator configuration %s: %w", path, err)
-	}
-	return config, nil
+	return nil
 }
 
 // Platform is a running one.
