@@ -42,7 +42,7 @@ func run(ctx context.Context, options *manager.Options) error {
 	}
 	waits := waiting.New(mgr.GetClient(), &machinev1.MachineList{})
 	waits.Conditions = actuator.Conditions
-	if err := mgr.Add(waits); err != nil {
+	if err := mgr.Add(waiting.WhileLeading{Collector: waits}); err != nil {
 		return fmt.Errorf("count what waits: %w", err)
 	}
 	return options.Run(ctx, mgr, engine)

@@ -39,7 +39,7 @@ func run(ctx context.Context, options *manager.Options) error {
 	if err := options.Webhooks(mgr, provider.SetupWebhooks); err != nil {
 		return err
 	}
-	if err := mgr.Add(waiting.New(mgr.GetClient(), provider.Lists()...)); err != nil {
+	if err := mgr.Add(waiting.WhileLeading{Collector: waiting.New(mgr.GetClient(), provider.Lists()...)}); err != nil {
 		return fmt.Errorf("count what waits: %w", err)
 	}
 	return options.Run(ctx, mgr, engine)

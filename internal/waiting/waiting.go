@@ -31,8 +31,7 @@ var (
 // patience with the cache: metrics that come late don't come at all.
 const patience = 5 * time.Second
 
-// Collector counts whenever the metrics are collected, so there is nothing to forget when an object is deleted. It is part
-// of a manager, and counts while that is leader: otherwise each replica would count the same objects.
+// Collector counts whenever the metrics are collected, so there is nothing to forget when an object is deleted.
 type Collector struct {
 	// Conditions of an object, where it isn't a graph.Owner itself.
 	Conditions func(runtime.Object) []metav1.Condition
@@ -50,12 +49,16 @@ func ownConditions(object runtime.Object) []metav1.Condition {
 	return object.(graph.Owner).GetConditions()
 }
 
-// Start counts until ctx ends.
-func (c *Collector) Start(ctx context.Context) error {
-	if err := metrics.Registry.Register(c); err != nil {
+// WhileLeading is the part of a manager that has a collector in its metrics while it leads: otherwise each replica would count the same
+// objects.
+type WhileLeading struct{ prometheus.Collector }
+
+// Start collects until ctx ends.
+func (l WhileLeading) Start(ctx context.Context) error {
+	if err := metrics.Registry.Register(l); err != nil {
 		return err
 	}
-	defer metrics.Registry.Unregister(c)
+	defer metrics.Registry.Unregister(l)
 	<-ctx.Done()
 	return nil
 }

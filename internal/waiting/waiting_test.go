@@ -80,7 +80,7 @@ func TestCollector_countsWhileItRuns(t *testing.T) {
 	g.Expect(counts()).To(BeZero())
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- waiting.New(clientOf(g), kinds...).Start(ctx) }()
+	go func() { ended <- waiting.WhileLeading{Collector: waiting.New(clientOf(g), kinds...)}.Start(ctx) }()
 	g.Eventually(counts).Should(Equal(len(kinds)))
 	stop()
 	g.Eventually(ended).Should(Receive(Not(HaveOccurred())))

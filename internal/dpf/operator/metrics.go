@@ -61,24 +61,14 @@ func Expose(mgr ctrl.Manager) error {
 	waits.Conditions = func(object runtime.Object) []metav1.Condition {
 		return object.(*operatorv1.DPFOperatorConfig).Status.Conditions
 	}
-	return errors.Join(mgr.Add(waits), mgr.Add(NewState(mgr.GetClient())))
+	return errors.Join(mgr.Add(objects.WhileLeading{Collector: waits}), mgr.Add(objects.WhileLeading{Collector: NewState(mgr.GetClient())}))
 }
 
-// State counts nodes, clusters and records whenever the metrics are collected. It is part of a manager, and counts while that is leader.
+// State counts nodes, clusters and records whenever the metrics are collected.
 type State struct{ cache client.Reader }
 
 // NewState returns a collector that reads from a cache.
 func NewState(cache client.Reader) *State { return &State{cache} }
-
-// Start counts until ctx ends.
-func (s *State) Start(ctx context.Context) error {
-	if err := metrics.Registry.Register(s); err != nil {
-		return err
-	}
-	defer metrics.Registry.Unregister(s)
-	<-ctx.Done()
-	return nil
-}
 
 // Describe implements prometheus.Collector.
 func (s *State) Describe(into chan<- *prometheus.Desc) {

@@ -20,6 +20,7 @@ import (
 	operatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	"github.com/bedplate/bedplate/internal/dpf/journal"
 	"github.com/bedplate/bedplate/internal/dpf/operator"
+	"github.com/bedplate/bedplate/internal/waiting"
 )
 
 func TestState_countsNodesClustersAndTheJournal(t *testing.T) {
@@ -75,7 +76,7 @@ bedplate_dpf_nodes{phase="Switching"} 0
 	counts := func() (int, error) { return testutil.GatherAndCount(metrics.Registry, "bedplate_dpf_nodes") }
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- operator.NewState(c).Start(ctx) }()
+	go func() { ended <- waiting.WhileLeading{Collector: operator.NewState(c)}.Start(ctx) }()
 	g.Eventually(counts).Should(Equal(len(operatorv1.NodePhases)))
 	stop()
 	g.Eventually(ended).Should(Receive(Not(HaveOccurred())))

@@ -12,7 +12,6 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
@@ -49,7 +48,8 @@ const readTimeout = 5 * time.Second
 func Expose(mgr ctrl.Manager, config Config) error {
 	waits := waiting.New(mgr.GetClient(), &resourcev1.ResourceGroupList{}, &resourcev1.ManagedResourceList{})
 	waits.Conditions = waitsFor
-	return errors.Join(mgr.Add(waits), mgr.Add(NewState(mgr.GetClient(), config)))
+	return errors.Join(mgr.Add(waiting.WhileLeading{Collector: waits}),
+		mgr.Add(waiting.WhileLeading{Collector: NewState(mgr.GetClient(), config)})) // only the leader knows the agents
 }
 
 // waitsFor are the conditions that have to be met before an object is as wanted. A host that is to be isolated isn't
@@ -76,16 +76,6 @@ type State struct {
 // NewState returns a collector that reads from a cache.
 func NewState(cache client.Reader, config Config) *State {
 	return &State{cache: cache, agents: config.Agents, lease: config.Lease, now: time.Now}
-}
-
-// Start registers the collector until ctx ends: only the leader knows the agents.
-func (s *State) Start(ctx context.Context) error {
-	if err := metrics.Registry.Register(s); err != nil {
-		return err
-	}
-	defer metrics.Registry.Unregister(s)
-	<-ctx.Done()
-	return nil
 }
 
 // Describe implements prometheus.Collector.

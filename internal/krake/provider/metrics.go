@@ -11,7 +11,6 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
 	"github.com/bedplate/bedplate/internal/waiting"
@@ -26,7 +25,7 @@ const patience = 5 * time.Second
 func Expose(mgr ctrl.Manager) error {
 	waits := waiting.New(mgr.GetClient(), Counted()...)
 	waits.Conditions = conditionsOf
-	return errors.Join(mgr.Add(waits), mgr.Add(NewStates(mgr.GetClient())))
+	return errors.Join(mgr.Add(waiting.WhileLeading{Collector: waits}), mgr.Add(waiting.WhileLeading{Collector: NewStates(mgr.GetClient())}))
 }
 
 // Counted are the kinds whose objects wait for something in the metrics: Clusters, and what they are made on and with.
@@ -39,21 +38,11 @@ func conditionsOf(object runtime.Object) []metav1.Condition {
 	return object.(interface{ GetConditions() []metav1.Condition }).GetConditions()
 }
 
-// States counts Clusters by their states whenever the metrics are collected. It is part of a manager, and counts while that is leader.
+// States counts Clusters by their states whenever the metrics are collected.
 type States struct{ cache client.Reader }
 
 // NewStates returns a collector that reads from a cache.
 func NewStates(cache client.Reader) *States { return &States{cache} }
-
-// Start counts until ctx ends.
-func (s *States) Start(ctx context.Context) error {
-	if err := metrics.Registry.Register(s); err != nil {
-		return err
-	}
-	defer metrics.Registry.Unregister(s)
-	<-ctx.Done()
-	return nil
-}
 
 // Describe implements prometheus.Collector.
 func (s *States) Describe(into chan<- *prometheus.Desc) { into <- clustersDesc }

@@ -17,6 +17,7 @@ import (
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
 	"github.com/bedplate/bedplate/internal/krake/provider"
+	"github.com/bedplate/bedplate/internal/waiting"
 )
 
 func TestStates_countClusters(t *testing.T) {
@@ -59,7 +60,7 @@ bedplate_krake_clusters{state="UNHEALTHY"} 0
 	counts := func() (int, error) { return testutil.GatherAndCount(metrics.Registry, "bedplate_krake_clusters") }
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- provider.NewStates(c).Start(ctx) }()
+	go func() { ended <- waiting.WhileLeading{Collector: provider.NewStates(c)}.Start(ctx) }()
 	g.Eventually(counts).Should(Equal(len(krakev1.ClusterStates)))
 	stop()
 	g.Eventually(ended).Should(Receive(Not(HaveOccurred())))
