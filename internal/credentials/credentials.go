@@ -53,6 +53,20 @@ type cached[C any] struct {
 	used    time.Time
 }
 
+// Builder makes clients of type C by a configuration that read takes from a Secret. Change, which may be nil, modifies it before.
+func Builder[Config, C any](read func(*corev1.Secret) (Config, error), change func(*Config), open func(Config) (C, error)) func(*corev1.Secret) (C, error) {
+	return func(secret *corev1.Secret) (none C, _ error) {
+		config, err := read(secret)
+		if err != nil {
+			return none, err
+		}
+		if change != nil {
+			change(&config)
+		}
+		return open(config)
+	}
+}
+
 // Client returns the client of a Secret. A Secret that is missing or unusable is an error of the class
 // fault.Credentials that names it.
 func (c *Cache[C]) Client(ctx context.Context, name types.NamespacedName) (C, error) {

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/httpclient"
 )
 
@@ -37,19 +38,15 @@ const (
 // Connect returns a function that makes a client of the IM at a URL from the Secret of its provider, after change, which may be nil, has
 // modified the Config. IM works on the given clouds. Errors name the Secret and the key, and no value.
 func Connect(url string, clouds []Credential, change func(*Config)) func(*corev1.Secret) (*Client, error) {
-	return func(secret *corev1.Secret) (*Client, error) {
+	return credentials.Builder(func(secret *corev1.Secret) (Config, error) {
 		login, err := loginOf(secret)
 		if err != nil {
-			return nil, about(secret, err)
+			return Config{}, about(secret, err)
 		}
-		config := Config{
+		return Config{
 			URL: url, Login: login, Clouds: clouds, Secret: secret.Namespace + "/" + secret.Name, CABundle: secret.Data[SecretKeyCA],
-		}
-		if change != nil {
-			change(&config)
-		}
-		return New(config)
-	}
+		}, nil
+	}, change, New)
 }
 
 func loginOf(secret *corev1.Secret) (Credential, error) {

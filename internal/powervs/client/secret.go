@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/httpclient"
 )
 
@@ -63,14 +64,5 @@ func fromSecret(secret *corev1.Secret) (Config, error) {
 
 // Connect returns a function that makes a client from a Secret, after change, which may be nil, has modified the Config.
 func Connect(change func(*Config)) func(*corev1.Secret) (*Client, error) {
-	return func(secret *corev1.Secret) (*Client, error) {
-		config, err := FromSecret(secret)
-		if err != nil {
-			return nil, err
-		}
-		if change != nil {
-			change(&config)
-		}
-		return New(config)
-	}
+	return credentials.Builder(FromSecret, change, New)
 }
