@@ -13,6 +13,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/lifecycle"
 	"github.com/bedplate/bedplate/internal/patch"
 )
 
@@ -27,6 +28,18 @@ type Conventions struct {
 	Condition string
 	// ManagedBy: an annotation may leave these objects to another manager.
 	ManagedBy bool
+}
+
+// Of are the conventions of the objects of a lifecycle.
+func Of[C any](l *lifecycle.Lifecycle[C]) Conventions {
+	return Conventions{Client: l.Client, Engine: l.Engine, Finalizer: l.Finalizer, Condition: l.DeletionCondition}
+}
+
+// OfCluster are those of the infrastructure objects of Clusters, which an annotation may leave to another manager.
+func OfCluster[C any](l *lifecycle.Lifecycle[C]) Conventions {
+	c := Of(l)
+	c.ManagedBy = true
+	return c
 }
 
 // Stop reports whether an object isn't reconciled now. Its Cluster may be nil. Until it is owned, it waits for Cluster API.

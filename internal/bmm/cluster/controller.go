@@ -83,7 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	return r.lifecycle().Reconcile(ctx, object, lifecycle.Steps[*bmm.Client]{
 		Stop: func(ctx context.Context) (bool, ctrl.Result, error) {
-			return r.conventions().Stop(ctx, object, owner, owner != nil)
+			return capi.OfCluster(r.lifecycle()).Stop(ctx, object, owner, owner != nil)
 		},
 		Secret:    func(context.Context) (types.NamespacedName, error) { return SecretOf(object), nil },
 		Deletable: func(ctx context.Context) error { return r.machinesGone(ctx, object) },
@@ -99,11 +99,6 @@ func (r *Reconciler) lifecycle() *lifecycle.Lifecycle[*bmm.Client] {
 		Finalizer: infrav1.ClusterFinalizer, LoginCondition: infrav1.ReferencesResolvedCondition,
 		GraphCondition: infrav1.ReferencesResolvedCondition, DeletionCondition: infrav1.VPCReadyCondition,
 	}
-}
-
-func (r *Reconciler) conventions() capi.Conventions {
-	l := r.lifecycle()
-	return capi.Conventions{Client: l.Client, Engine: l.Engine, Finalizer: l.Finalizer, Condition: l.DeletionCondition, ManagedBy: true}
 }
 
 // machinesGone fails as long as machines of the cluster have something outside. They log in with its Secret, which may be

@@ -90,7 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	return r.lifecycle().Reconcile(ctx, object, lifecycle.Steps[*bmm.Client]{
 		Stop: func(ctx context.Context) (bool, ctrl.Result, error) {
-			return r.conventions().Stop(ctx, object, around.cluster, around.machine != nil && around.cluster != nil)
+			return capi.Of(r.lifecycle()).Stop(ctx, object, around.cluster, around.machine != nil && around.cluster != nil)
 		},
 		Secret: func(ctx context.Context) (types.NamespacedName, error) { return r.secretOf(ctx, around, object) },
 		Open: func(ctx context.Context, login *lifecycle.Login[*bmm.Client]) (lifecycle.Graph, error) {
@@ -106,11 +106,6 @@ func (r *Reconciler) lifecycle() *lifecycle.Lifecycle[*bmm.Client] {
 		GraphCondition: infrav1.InstanceProvisionedCondition, DeletionCondition: infrav1.InstanceProvisionedCondition,
 		StatusFirst: true, // spec.providerID
 	}
-}
-
-func (r *Reconciler) conventions() capi.Conventions {
-	l := r.lifecycle()
-	return capi.Conventions{Client: l.Client, Engine: l.Engine, Finalizer: l.Finalizer, Condition: l.DeletionCondition}
 }
 
 // around fetches the owners, as far as they exist.

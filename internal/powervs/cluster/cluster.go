@@ -109,7 +109,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.lifecycle().Reconcile(ctx, object, lifecycle.Steps[*ibm.Client]{
 		Stop: func(ctx context.Context) (bool, ctrl.Result, error) {
 			takeover.DropOldConditions(object)
-			return r.conventions().Stop(ctx, object, owner, owner != nil)
+			return capi.OfCluster(r.lifecycle()).Stop(ctx, object, owner, owner != nil)
 		},
 		Secret:    func(context.Context) (types.NamespacedName, error) { return secret, unnamed },
 		Deletable: func(ctx context.Context) error { return r.usersGone(ctx, object) },
@@ -128,11 +128,6 @@ func (r *Reconciler) lifecycle() *lifecycle.Lifecycle[*ibm.Client] {
 		Finalizer: infrav1.ClusterFinalizer, LoginCondition: infrav1.ReferencesResolvedCondition,
 		GraphCondition: infrav1.ReferencesResolvedCondition, DeletionCondition: infrav1.WorkspaceReadyCondition,
 	}
-}
-
-func (r *Reconciler) conventions() capi.Conventions {
-	l := r.lifecycle()
-	return capi.Conventions{Client: l.Client, Engine: l.Engine, Finalizer: l.Finalizer, Condition: l.DeletionCondition, ManagedBy: true}
 }
 
 // usersGone deletes the images of the cluster, and fails as long as they or machines have something outside: it lies in the workspace or in

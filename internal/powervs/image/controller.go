@@ -153,7 +153,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.lifecycle().Reconcile(ctx, object, lifecycle.Steps[*ibm.Client]{
 		Stop: func(ctx context.Context) (bool, ctrl.Result, error) {
 			takeover.DropOldConditions(object)
-			return r.conventions().Stop(ctx, object, around.cluster, around.cluster != nil)
+			return capi.Of(r.lifecycle()).Stop(ctx, object, around.cluster, around.cluster != nil)
 		},
 		Secret: func(ctx context.Context) (types.NamespacedName, error) { return r.secretOf(ctx, around, object) },
 		Open: func(ctx context.Context, login *lifecycle.Login[*ibm.Client]) (lifecycle.Graph, error) {
@@ -171,11 +171,6 @@ func (r *Reconciler) lifecycle() *lifecycle.Lifecycle[*ibm.Client] {
 		Finalizer: infrav1.ImageFinalizer, LoginCondition: infrav1.ClusterReadyCondition,
 		GraphCondition: infrav1.ImageReadyCondition, DeletionCondition: infrav1.ImageReadyCondition,
 	}
-}
-
-func (r *Reconciler) conventions() capi.Conventions {
-	l := r.lifecycle()
-	return capi.Conventions{Client: l.Client, Engine: l.Engine, Finalizer: l.Finalizer, Condition: l.DeletionCondition}
 }
 
 // around fetches the owners, as far as they exist.

@@ -92,7 +92,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.lifecycle().Reconcile(ctx, object, lifecycle.Steps[*ibm.Client]{
 		Stop: func(ctx context.Context) (bool, ctrl.Result, error) {
 			takeover.DropOldConditions(object)
-			return r.conventions().Stop(ctx, object, around.cluster, around.machine != nil && around.cluster != nil)
+			return capi.Of(r.lifecycle()).Stop(ctx, object, around.cluster, around.machine != nil && around.cluster != nil)
 		},
 		Secret: func(ctx context.Context) (types.NamespacedName, error) { return r.secretOf(ctx, around, object) },
 		Open: func(ctx context.Context, login *lifecycle.Login[*ibm.Client]) (lifecycle.Graph, error) {
@@ -111,11 +111,6 @@ func (r *Reconciler) lifecycle() *lifecycle.Lifecycle[*ibm.Client] {
 		GraphCondition: infrav1.InstanceReadyCondition, DeletionCondition: infrav1.InstanceReadyCondition,
 		StatusFirst: true, // spec.providerID
 	}
-}
-
-func (r *Reconciler) conventions() capi.Conventions {
-	l := r.lifecycle()
-	return capi.Conventions{Client: l.Client, Engine: l.Engine, Finalizer: l.Finalizer, Condition: l.DeletionCondition}
 }
 
 // around fetches the owners, as far as they exist.
