@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/cluster-api/util"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -17,6 +15,7 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/cluster"
+	"github.com/bedplate/bedplate/internal/capi"
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/patch"
@@ -47,14 +46,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !template.DeletionTimestamp.IsZero() || len(template.Status.Capacity) > 0 {
 		return ctrl.Result{}, nil
 	}
-	owner, err := util.GetOwnerCluster(ctx, r.Client, template.ObjectMeta)
-	switch {
-	case client.IgnoreNotFound(err) != nil:
-		return ctrl.Result{}, fmt.Errorf("get the owning Cluster: %w", err)
-	case err == nil && owner == nil:
-		return ctrl.Result{}, nil // Cluster API makes a Cluster the owner when something uses the template.
-	case owner == nil || annotations.IsPaused(owner, template):
-		return ctrl.Result{RequeueAfter: r.Poll}, nil // No event says when the Cluster appears or is unpaused.
+	owner, result, err := capi.UserOfTemplate(ctx, r.Client, template, r.Poll)
+	if owner == nil {
+		return result, err
 	}
 	infra := &infrav1.NvidiaBMMCluster{}
 	name := types.NamespacedName{Namespace: template.Namespace, Name: owner.Spec.InfrastructureRef.Name}

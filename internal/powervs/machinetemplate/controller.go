@@ -4,16 +4,14 @@ package machinetemplate
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"sigs.k8s.io/cluster-api/util"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
+	"github.com/bedplate/bedplate/internal/capi"
 	"github.com/bedplate/bedplate/internal/patch"
 )
 
@@ -42,14 +40,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !template.DeletionTimestamp.IsZero() || len(template.Status.Capacity) > 0 {
 		return ctrl.Result{}, nil
 	}
-	owner, err := util.GetOwnerCluster(ctx, r.Client, template.ObjectMeta)
-	switch {
-	case client.IgnoreNotFound(err) != nil:
-		return ctrl.Result{}, fmt.Errorf("get the owning Cluster: %w", err)
-	case err == nil && owner == nil:
-		return ctrl.Result{}, nil // Cluster API makes a Cluster the owner when something uses the template.
-	case owner == nil || annotations.IsPaused(owner, template):
-		return ctrl.Result{RequeueAfter: r.Poll}, nil // No event says when the Cluster appears or is unpaused.
+	owner, result, err := capi.UserOfTemplate(ctx, r.Client, template, r.Poll)
+	if owner == nil {
+		return result, err
 	}
 	before := template.DeepCopy()
 	template.Status.Capacity = capacity(&template.Spec.Template.Spec)
