@@ -133,6 +133,19 @@ func (f *Fixture) UntilGone(object client.Object) {
 	}).Should(Succeed())
 }
 
+// World of the operations suite: the controllers, and an object that isn't created yet. Look is the suite's.
+func (f *Fixture) World(object client.Object, look func(map[string]any) ([]string, bool)) *optest.World {
+	return &optest.World{
+		Client: f.Client, Object: object, Look: look, Reconciles: f.Reconciles.Count,
+		Calls: func() (sum int) {
+			for _, n := range f.Service.Calls() {
+				sum += n
+			}
+			return sum
+		},
+	}
+}
+
 // Fault lets calls of the service go wrong.
 func (f *Fixture) Fault(fault simulator.Fault) {
 	f.t.Helper()

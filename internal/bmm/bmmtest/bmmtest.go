@@ -195,29 +195,8 @@ func (f *Fixture) NewMachineOf(
 	own func(*clusterv1.Machine), cluster, name string, userData []byte, change ...func(*infrav1.NvidiaBMMMachine),
 ) *infrav1.NvidiaBMMMachine {
 	f.t.Helper()
-	owner := &clusterv1.Machine{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.Namespace, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster}},
-		Spec: clusterv1.MachineSpec{
-			ClusterName:       cluster,
-			Bootstrap:         clusterv1.Bootstrap{DataSecretName: ptr.To(name + "-bootstrap")},
-			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "NvidiaBMMMachine", Name: name},
-		},
-	}
-	if userData == nil {
-		owner.Spec.Bootstrap = clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{
-			APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "KubeadmConfig", Name: name}}
-	} else {
-		f.Create(&corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Name: name + "-bootstrap", Namespace: f.Namespace}, Data: map[string][]byte{"value": userData},
-		})
-	}
-	own(owner)
-	f.Create(owner)
 	object := &infrav1.NvidiaBMMMachine{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Namespace: f.Namespace, Labels: owner.Labels,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, clusterv1.GroupVersion.WithKind("Machine"))},
-		},
+		ObjectMeta: f.CreateOwner(own, cluster, name, "NvidiaBMMMachine", userData),
 		Spec: infrav1.NvidiaBMMMachineSpec{InstanceSpec: infrav1.InstanceSpec{
 			InstanceType:    infrav1.InstanceTypeReference{ID: sim.DefaultInstanceTypeID},
 			OperatingSystem: infrav1.OperatingSystemReference{ID: OperatingSystemID},

@@ -23,17 +23,9 @@ const owner = "OWNER"
 
 // World of the operations suite: the provider, and an object that isn't created yet.
 func (f *Fixture) World(object client.Object) *optest.World {
-	return &optest.World{
-		Client: f.Client, Object: object, Look: f.look,
-		Calls: func() (sum int) {
-			for _, n := range f.Sim.Calls() {
-				sum += n
-			}
-			return sum
-		},
-		Reconciles: f.Reconciles.Count,
-		Poll:       Poll, CallsAtRest: callsAtRest, ReconcilesAtRest: reconcilesAtRest,
-	}
+	world := f.Fixture.World(object, f.look)
+	world.Poll, world.CallsAtRest, world.ReconcilesAtRest = Poll, callsAtRest, reconcilesAtRest
+	return world
 }
 
 // kinds are those of the site's state.

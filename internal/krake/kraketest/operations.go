@@ -75,17 +75,9 @@ current-context: c
 // World of the operations suite: the controllers, and an object that isn't created yet. Condition says whether it is as its spec wants it.
 func (f *Fixture) World(object client.Object, condition string) *optest.World {
 	go f.collectGarbage(f.t.Context())
-	return &optest.World{
-		Client: f.Client, Object: object, Condition: condition, Look: f.look,
-		Calls: func() (sum int) {
-			for _, n := range f.IM.Calls() {
-				sum += n
-			}
-			return sum
-		},
-		Reconciles: f.Reconciles.Count,
-		Poll:       Poll, CallsAtRest: callsAtRest, ReconcilesAtRest: reconcilesAtRest,
-	}
+	world := f.Fixture.World(object, f.look)
+	world.Condition, world.Poll, world.CallsAtRest, world.ReconcilesAtRest = condition, Poll, callsAtRest, reconcilesAtRest
+	return world
 }
 
 // look at all that exists at the manager, in a form that is the same at another one, and at what a status shows of it.

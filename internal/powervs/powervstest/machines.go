@@ -2,9 +2,7 @@ package powervstest
 
 import (
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -61,45 +59,14 @@ func (f *Fixture) NewMachine(
 	own func(*clusterv1.Machine), cluster, name string, userData []byte, change ...func(*infrav1.IBMPowerVSMachine),
 ) *infrav1.IBMPowerVSMachine {
 	f.t.Helper()
-	owner := &clusterv1.Machine{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.Namespace, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster}},
-		Spec: clusterv1.MachineSpec{
-			ClusterName: cluster,
-			Bootstrap:   clusterv1.Bootstrap{DataSecretName: ptr.To(name + "-bootstrap")},
-			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
-				APIGroup: infrav1.GroupVersion.Group, Kind: "IBMPowerVSMachine", Name: name,
-			},
-		},
-	}
-	if userData == nil {
-		owner.Spec.Bootstrap = clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{
-			APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "KubeadmConfig", Name: name,
-		}}
-	} else {
-		f.CreateBootstrapData(name, "cloud-config", userData)
-	}
-	own(owner)
-	f.Create(owner)
 	object := &infrav1.IBMPowerVSMachine{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Namespace: f.Namespace, Labels: owner.Labels,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, clusterv1.GroupVersion.WithKind("Machine"))},
-		},
-		Spec: infrav1.IBMPowerVSMachineSpec{Image: &infrav1.IBMPowerVSResourceReference{Name: ImageName}},
+		ObjectMeta: f.CreateOwner(own, cluster, name, "IBMPowerVSMachine", userData),
+		Spec:       infrav1.IBMPowerVSMachineSpec{Image: &infrav1.IBMPowerVSResourceReference{Name: ImageName}},
 	}
 	for _, c := range change {
 		c(object)
 	}
 	return object
-}
-
-// CreateBootstrapData makes the Secret of a machine, in a format of bootstrap providers.
-func (f *Fixture) CreateBootstrapData(machine, format string, data []byte) {
-	f.t.Helper()
-	f.Create(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: machine + "-bootstrap", Namespace: f.Namespace},
-		Data:       map[string][]byte{"value": data, "format": []byte(format)},
-	})
 }
 
 // NewImage is an IBMPowerVSImage of a cluster.

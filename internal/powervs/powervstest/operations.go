@@ -17,17 +17,9 @@ const callsAtRest, reconcilesAtRest = 12, 3
 
 // World of the operations suite: the provider, and an object that isn't created yet.
 func (f *Fixture) World(object client.Object) *optest.World {
-	return &optest.World{
-		Client: f.Client, Object: object, Look: f.look,
-		Calls: func() (sum int) {
-			for _, n := range f.Cloud.Calls() {
-				sum += n
-			}
-			return sum
-		},
-		Reconciles: f.Reconciles.Count,
-		Poll:       Poll, CallsAtRest: callsAtRest, ReconcilesAtRest: reconcilesAtRest,
-	}
+	world := f.Fixture.World(object, f.look)
+	world.Poll, world.CallsAtRest, world.ReconcilesAtRest = Poll, callsAtRest, reconcilesAtRest
+	return world
 }
 
 // look at all that exists in the account, in a form that is the same in another one, and at what a status shows of it.
