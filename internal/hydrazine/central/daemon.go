@@ -55,8 +55,8 @@ func (d daemon) background(program, log string, args ...string) []string {
 		"--detach", "--no-chdir", "-vconsole:off")...)
 }
 
-// ensure starts the daemon if it doesn't run, or was started differently by an older version of this program. A database
-// that it can't start with is moved aside and replaced. Before a new one is made, shut is called.
+// ensure starts the daemon if it doesn't run, or was started differently by an older version of this program. A damaged database
+// is moved aside and replaced. Before a new one is made, shut is called.
 func (d daemon) ensure(ctx context.Context, shut func() error) error {
 	_, err := unixctl.Call(ctx, d.control, "version")
 	if err == nil && !d.outdated() {
@@ -71,7 +71,14 @@ func (d daemon) ensure(ctx context.Context, shut func() error) error {
 	if d.database == "" {
 		return run(ctx, startTime, d.command...)
 	}
-	if _, err := os.Stat(d.database); errors.Is(err, fs.ErrNotExist) {
+	_, err = os.Stat(d.database)
+	if err == nil && d.pid() == 0 && damaged(ctx, d.database) {
+		if err := os.Rename(d.database, d.database+".damaged"); err != nil {
+			return fmt.Errorf("put a damaged database aside: %w", err)
+		}
+		err = fs.ErrNotExist
+	}
+	if errors.Is(err, fs.ErrNotExist) {
 		if err := shut(); err != nil {
 			return err
 		}
@@ -79,20 +86,14 @@ func (d daemon) ensure(ctx context.Context, shut func() error) error {
 			return err
 		}
 	}
-	err = run(ctx, startTime, d.command...)
-	if err == nil || !damaged(ctx, d.database) {
-		return err
-	}
-	if err := os.Rename(d.database, d.database+".damaged"); err != nil {
-		return fmt.Errorf("put a damaged database aside: %w", err)
-	}
-	return d.ensure(ctx, shut)
+	return run(ctx, startTime, d.command...)
 }
 
-// damaged reports whether a database can't be read. Of a tool that is killed, as at the end of its time, nothing is known.
+// damaged reports whether a database, which no process writes, can't be read to its end. ovsdb-server would start with what comes
+// before the damage, and the DPUs would remove what is missing. Of a tool that is killed, as at the end of its time, nothing is known.
 func damaged(ctx context.Context, database string) bool {
 	var exit *exec.ExitError
-	return errors.As(run(ctx, patience, "ovsdb-tool", "db-name", database), &exit) && exit.Exited()
+	return errors.As(run(ctx, patience, "ovsdb-tool", "show-log", database), &exit) && exit.ExitCode() == 1
 }
 
 // closeOthers closes listeners that aren't in the command line. An older version of this program opens databases by commands to

@@ -181,6 +181,13 @@ func TestProcesses_thatEndAreStartedAgain(t *testing.T) {
 func TestProcesses_closeForANewDatabase(t *testing.T) {
 	t.Parallel()
 	damage := func(db string) error { return os.WriteFile(db, []byte("no database"), 0o600) }
+	cut := func(db string) error { // in the middle of a record, as by a computer that lost its power
+		info, err := os.Stat(db)
+		if err != nil {
+			return err
+		}
+		return os.Truncate(db, info.Size()-20)
+	}
 	for i, test := range []struct {
 		name    string
 		daemons []string // that are killed
@@ -189,6 +196,7 @@ func TestProcesses_closeForANewDatabase(t *testing.T) {
 		{"lost", []string{"nb"}, os.Remove}, {"damaged", []string{"nb"}, damage},
 		{"lost with the southbound one dead", []string{"nb", "sb"}, os.Remove},
 		{"lost southbound", []string{"sb"}, os.Remove}, {"damaged southbound", []string{"sb"}, damage},
+		{"cut off", []string{"nb"}, cut}, {"cut off southbound", []string{"sb"}, cut},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -198,6 +206,7 @@ func TestProcesses_closeForANewDatabase(t *testing.T) {
 			open(t, g, c)
 			connects := p.connects(t, c)
 			g.Eventually(connects, soon).Should(BeTrue())
+			g.Expect(exec.Command("ovn-nbctl", "--db="+c.Northbound, "--timeout=30", "--wait=sb", "ls-add", "last").Run()).To(Succeed())
 			for _, name := range test.daemons {
 				p.kill(g, "blue/"+name)
 			}
