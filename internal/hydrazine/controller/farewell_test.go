@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -47,20 +48,15 @@ func TestGroup_waitsForNorthdBeforeItGoes(t *testing.T) {
 	f.becomes(host, resourcev1.ReadyCondition, metav1.ConditionTrue, "")
 	said, port := f.monitorPorts(group), host.Status.LogicalPortReference.LogicalPort
 	f.Eventually(said).Should(gbytes.Say(`initial.* "?` + port))
-	text, err := os.ReadFile(fmt.Sprintf("%s/ovn-%s/northd.pid", f.dir, group.UID))
-	f.Expect(err).NotTo(HaveOccurred())
-	northd, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	f.Expect(err).NotTo(HaveOccurred())
 	f.hearsNothing(group, "dpu2")
-	f.Expect(syscall.Kill(northd, syscall.SIGSTOP)).To(Succeed())
-	t.Cleanup(func() { _ = syscall.Kill(northd, syscall.SIGCONT) })
+	goesOn := f.northd(group)
 	f.Expect(f.client.Delete(t.Context(), group)).To(Succeed())
 	f.Expect(f.becomes(group, resourcev1.CentralReadyCondition, metav1.ConditionFalse, "CentralEnding")).
 		To(Equal("the OVN central isn't deleted: OVN still removes the network from the DPUs"))
 	f.Consistently(func() error {
 		return f.client.Get(t.Context(), client.ObjectKeyFromObject(group), group)
 	}, "5s").Should(Succeed())
-	f.Expect(syscall.Kill(northd, syscall.SIGCONT)).To(Succeed())
+	goesOn()
 	f.Eventually(said).Should(gbytes.Say(`delete.* "?` + port))
 	f.Consistently(func() error {
 		return f.client.Get(t.Context(), client.ObjectKeyFromObject(group), group)
@@ -123,6 +119,53 @@ func TestGroup_tellsItsDPUsThoughTheConnectionIsLost(t *testing.T) {
 	f.Expect(f.client.Delete(t.Context(), group)).To(Succeed())
 	f.gone(group)
 	f.Eventually(said).Should(gbytes.Say(`delete.* "?` + port))
+}
+
+// northd stops the ovn-northd of a group, and returns what lets it go on.
+func (f *fixture) northd(group *resourcev1.ResourceGroup) (goesOn func()) {
+	f.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("%s/ovn-%s/northd.pid", f.dir, group.UID))
+	f.Expect(err).NotTo(HaveOccurred())
+	northd, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(syscall.Kill(northd, syscall.SIGSTOP)).To(Succeed())
+	goesOn = func() { _ = syscall.Kill(northd, syscall.SIGCONT) }
+	f.t.Cleanup(goesOn)
+	return goesOn
+}
+
+// A connection has its time to come back whenever it is lost.
+func TestGroup_tellsItsDPUsThoughTheConnectionIsLostLate(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	lost := make(chan struct{})
+	var late atomic.Bool
+	f.leaves(func(g *resourcev1.ResourceGroup) {
+		if late.CompareAndSwap(true, false) {
+			_, err := unixctl.Call(t.Context(), fmt.Sprintf("%s/ovn-%s/nb.ctl", f.dir, g.UID), "ovsdb-server/reconnect")
+			f.Expect(err).NotTo(HaveOccurred())
+			close(lost)
+		}
+	})
+	f.run()
+	group, agent := f.group("blue"), f.agent(2)
+	host := f.host("blue", 2)
+	f.bind(group, host, agent, 2)
+	f.becomes(host, resourcev1.ReadyCondition, metav1.ConditionTrue, "")
+	said, port := f.monitorPorts(group), host.Status.LogicalPortReference.LogicalPort
+	f.Eventually(said).Should(gbytes.Say(`initial.* "?` + port))
+	goesOn := f.northd(group)
+	f.Expect(f.client.Delete(t.Context(), group)).To(Succeed())
+	f.becomes(group, resourcev1.CentralReadyCondition, metav1.ConditionFalse, "CentralEnding")
+	time.Sleep(4 * time.Second) // more than a lost connection has
+	late.Store(true)
+	f.Eventually(lost).Should(BeClosed())
+	f.Consistently(func() error {
+		return f.client.Get(t.Context(), client.ObjectKeyFromObject(group), group)
+	}, "1s").Should(Succeed())
+	goesOn()
+	f.Eventually(said).Should(gbytes.Say(`delete.* "?` + port))
+	f.gone(group)
 }
 
 // hearsNothing makes a DPU one whose ovn-controller never says that it has a change.

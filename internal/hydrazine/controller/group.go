@@ -28,19 +28,9 @@ import (
 const (
 	// refillTimeout bounds the wait for ovn-northd before a central is opened.
 	refillTimeout = 30 * time.Second
-	// emptyTimeout bounds the write to the databases of a central that is deleted.
-	emptyTimeout = 2 * time.Second
-	// northdFarewell bounds the wait for ovn-northd before a central is deleted, and chassisFarewell the one for the DPUs after
-	// that, or for a database that can't be written. They are of this process's clock: the API server's may be another.
-	northdFarewell  = 30 * time.Second
-	chassisFarewell = 3 * time.Second
-	farewellPoll    = 100 * time.Millisecond
 
 	carriedByFabric = "the network fabric carries this network; Hydrazine records it and touches no DPU"
 )
-
-// errEmptying says that a central that is deleted isn't empty yet.
-var errEmptying = errors.New("OVN still removes the network from the DPUs")
 
 // groupReconciler maintains a central for each group that OVN carries, with the rows of the group and its members.
 //
@@ -103,24 +93,6 @@ func (r *groupReconciler) delete(ctx context.Context, group *resourcev1.Resource
 	unmet(group, resourcev1.CentralReadyCondition, reason, message)
 	sumUp(group, resourcev1.CentralReadyCondition, resourcev1.TopologyReadyCondition)
 	return ctrl.Result{RequeueAfter: again}, writeStatus(ctx, r.Client, r.events, before, group, failed)
-}
-
-// emptied removes a network's rows before its central is deleted, and reports whether the DPUs have got that, or had their
-// time. If an agent is dead, ovn-controller still removes the host's flows, and nothing else tells it to.
-func (r *groupReconciler) emptied(ctx context.Context, group *resourcev1.ResourceGroup) bool {
-	network := r.networks.find(group.UID)
-	wanted, err := overlay.Topology(group, nil, overlay.Outside{})
-	if network == nil || err != nil {
-		return true
-	}
-	ctx, cancel := context.WithTimeout(ctx, emptyTimeout)
-	defer cancel()
-	var southbound, chassis bool
-	_, err = network.north.Apply(ctx, string(group.UID), wanted.Rows())
-	if err == nil {
-		southbound, chassis, err = network.north.Arrived()
-	}
-	return network.parts(time.Now(), err != nil, southbound, chassis)
 }
 
 func (r *groupReconciler) reconcile(ctx context.Context, group *resourcev1.ResourceGroup) error {

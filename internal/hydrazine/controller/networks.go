@@ -44,9 +44,9 @@ type network struct {
 	south *ovn.Southbound
 	end   context.CancelFunc
 
-	// leaving is when the group's deletion was first seen, and left when the southbound database had it. Only the group's
-	// reconciles use them, and there is one at a time.
-	leaving, left time.Time
+	// leaving is when the group's deletion was first seen, and left when the southbound database had it; lost is since when the
+	// databases can't be written. Only the group's reconciles use them, and there is one at a time.
+	leaving, left, lost time.Time
 
 	mutex     sync.Mutex
 	bindings  map[string]ovn.Binding     // of logical ports; nil until they are known
@@ -199,22 +199,6 @@ func (n *networks) Start(ctx context.Context) error {
 			}
 		}
 	}
-}
-
-// parts reports whether a network that is deleted may go: the DPUs have got that it is empty, or had their time.
-func (w *network) parts(now time.Time, failed, southbound, chassis bool) bool {
-	if w.leaving.IsZero() {
-		w.leaving = now
-	}
-	switch {
-	case failed:
-		return now.Sub(w.leaving) > chassisFarewell
-	case !southbound:
-		return now.Sub(w.leaving) > northdFarewell
-	case w.left.IsZero():
-		w.left = now
-	}
-	return chassis || now.Sub(w.left) > chassisFarewell
 }
 
 // binding of a logical port of a group, as last reported, and whether it has ever been.
