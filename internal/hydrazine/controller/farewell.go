@@ -28,8 +28,11 @@ var errEmptying = errors.New("OVN still removes the network from the DPUs")
 // time. If an agent is dead, ovn-controller still removes the host's flows, and nothing else tells it to.
 func (r *groupReconciler) emptied(ctx context.Context, group *resourcev1.ResourceGroup) bool {
 	network := r.networks.find(group.UID)
+	if network == nil {
+		return !r.reached(ctx, group)
+	}
 	wanted, err := overlay.Topology(group, nil, overlay.Outside{})
-	if network == nil || err != nil {
+	if err != nil {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, emptyTimeout)
@@ -40,6 +43,19 @@ func (r *groupReconciler) emptied(ctx context.Context, group *resourcev1.Resourc
 		southbound, chassis, err = network.north.Arrived()
 	}
 	return network.parts(time.Now(), err != nil, southbound, chassis)
+}
+
+// reached connects to the central of a group that was deleted while no manager ran, and reports whether that is to be emptied. Once
+// this has begun, the group's status says that the central ends: one that is gone isn't made again.
+func (r *groupReconciler) reached(ctx context.Context, group *resourcev1.ResourceGroup) bool {
+	ready := condition(group, resourcev1.CentralReadyCondition)
+	if ready == nil || ready.Reason != reasonDone || group.Status.ManagedResourceCount == 0 {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, lostFarewell)
+	defer cancel()
+	_, _, err := r.networks.ensure(ctx, group.UID)
+	return err == nil
 }
 
 // parts reports whether a network that is deleted may go: the DPUs have got that it is empty, or had their time.

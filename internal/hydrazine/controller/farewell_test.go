@@ -168,6 +168,26 @@ func TestGroup_tellsItsDPUsThoughTheConnectionIsLostLate(t *testing.T) {
 	f.gone(group)
 }
 
+// A group that is deleted while no manager runs has a central, too.
+func TestGroup_tellsItsDPUsAfterARestart(t *testing.T) {
+	t.Parallel()
+	f := start(t).run()
+	group, agent := f.group("blue"), f.agent(2)
+	host := f.host("blue", 2)
+	f.bind(group, host, agent, 2)
+	f.becomes(host, resourcev1.ReadyCondition, metav1.ConditionTrue, "")
+	f.becomes(group, resourcev1.ReadyCondition, metav1.ConditionTrue, "")
+	said, port := f.monitorPorts(group), host.Status.LogicalPortReference.LogicalPort
+	f.Eventually(said).Should(gbytes.Say(`initial.* "?` + port))
+	f.stop()
+	agent.Refuse(errDead)
+	f.Expect(f.client.Delete(t.Context(), group)).To(Succeed())
+	f.run()
+	f.gone(group)
+	f.Eventually(said).Should(gbytes.Say(`delete.* "?` + port))
+	f.Expect(fmt.Sprintf("%s/ovn-%s", f.dir, group.UID)).NotTo(BeADirectory())
+}
+
 // hearsNothing makes a DPU one whose ovn-controller never says that it has a change.
 func (f *fixture) hearsNothing(group *resourcev1.ResourceGroup, chassis string) {
 	f.t.Helper()
