@@ -56,3 +56,26 @@ func TestBehind_isWhoeverIsntKnownToHaveTheChange(t *testing.T) {
 		NewWithT(t).Expect(behind(c.change, c.has, map[string]bool{"a": true, "b": true})).To(Equal(c.behind), name)
 	}
 }
+
+// Whatever becomes of a central and of its connections, the deletion of its group goes on.
+func TestParts_hasAnEnd(t *testing.T) {
+	t.Parallel()
+	const most = northdFarewell + chassisFarewell + farewellPoll
+	for name, passes := range map[string]func(n int) (failed, southbound bool){
+		"never answers":              func(int) (bool, bool) { return true, false },
+		"never has the change":       func(int) (bool, bool) { return false, false },
+		"has it, and no DPU does":    func(int) (bool, bool) { return false, true },
+		"is lost again and again":    func(n int) (bool, bool) { return n%20 != 0, false },
+		"has it now and then":        func(n int) (bool, bool) { return false, n%20 == 0 },
+		"has it late, and is lost":   func(n int) (bool, bool) { return n > 299, n > 298 },
+		"is lost, and has it, often": func(n int) (bool, bool) { return n%2 == 0, n%3 == 0 },
+	} {
+		w, began, n := &network{}, time.Now(), 0
+		after := func() time.Duration { return time.Duration(n) * farewellPoll }
+		for over := false; !over && after() <= most; n++ {
+			failed, southbound := passes(n)
+			over = w.parts(began.Add(after()), failed, southbound, false)
+		}
+		NewWithT(t).Expect(after()).To(BeNumerically("<=", most), name)
+	}
+}
