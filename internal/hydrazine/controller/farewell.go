@@ -18,7 +18,9 @@ const (
 	northdFarewell  = 30 * time.Second
 	chassisFarewell = 3 * time.Second
 	lostFarewell    = 3 * time.Second
-	farewellPoll    = 100 * time.Millisecond
+	// reachTimeout bounds the connection to the central of a group that was deleted while no manager ran.
+	reachTimeout = 10 * time.Second
+	farewellPoll = 100 * time.Millisecond
 )
 
 // errEmptying says that a central that is deleted isn't empty yet.
@@ -52,7 +54,7 @@ func (r *groupReconciler) reached(ctx context.Context, group *resourcev1.Resourc
 	if ready == nil || ready.Reason != reasonDone || group.Status.ManagedResourceCount == 0 {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, lostFarewell)
+	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
 	_, _, err := r.networks.ensure(ctx, group.UID)
 	return err == nil

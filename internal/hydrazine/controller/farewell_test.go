@@ -15,10 +15,12 @@ import (
 
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gbytes"
+	"github.com/onsi/gomega/types"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/agents/agentstest"
 	"github.com/bedplate/bedplate/internal/hydrazine/unixctl"
 )
 
@@ -26,28 +28,18 @@ import (
 func TestGroup_tellsItsDPUsBeforeItGoes(t *testing.T) {
 	t.Parallel()
 	f := start(t).run()
-	group, agent := f.group("blue"), f.agent(2)
-	host := f.host("blue", 2)
-	f.bind(group, host, agent, 2)
-	f.becomes(host, resourcev1.ReadyCondition, metav1.ConditionTrue, "")
-	said, port := f.monitorPorts(group), host.Status.LogicalPortReference.LogicalPort
-	f.Eventually(said).Should(gbytes.Say(`initial.* "?` + port))
+	group, agent, said, deletion := f.watched()
 	agent.Refuse(errDead)
 	f.Expect(f.client.Delete(t.Context(), group)).To(Succeed())
 	f.gone(group)
-	f.Eventually(said).Should(gbytes.Say(`delete.* "?` + port))
+	f.Eventually(said).Should(deletion)
 }
 
 // On a busy computer ovn-northd takes seconds.
 func TestGroup_waitsForNorthdBeforeItGoes(t *testing.T) {
 	t.Parallel()
 	f := start(t).run()
-	group, agent := f.group("blue"), f.agent(2)
-	host := f.host("blue", 2)
-	f.bind(group, host, agent, 2)
-	f.becomes(host, resourcev1.ReadyCondition, metav1.ConditionTrue, "")
-	said, port := f.monitorPorts(group), host.Status.LogicalPortReference.LogicalPort
-	f.Eventually(said).Should(gbytes.Say(`initial.* "?` + port))
+	group, _, said, deletion := f.watched()
 	f.hearsNothing(group, "dpu2")
 	goesOn := f.northd(group)
 	f.Expect(f.client.Delete(t.Context(), group)).To(Succeed())
@@ -57,7 +49,7 @@ func TestGroup_waitsForNorthdBeforeItGoes(t *testing.T) {
 		return f.client.Get(t.Context(), client.ObjectKeyFromObject(group), group)
 	}, "5s").Should(Succeed())
 	goesOn()
-	f.Eventually(said).Should(gbytes.Say(`delete.* "?` + port))
+	f.Eventually(said).Should(deletion)
 	f.Consistently(func() error {
 		return f.client.Get(t.Context(), client.ObjectKeyFromObject(group), group)
 	}, "1s").Should(Succeed(), "the DPUs have their time after that")
@@ -84,16 +76,11 @@ func TestGroup_tellsItsDPUsWhateverTheTimeOfItsDeletion(t *testing.T) {
 			f := start(t)
 			f.leaves(func(g *resourcev1.ResourceGroup) { g.DeletionTimestamp.Time = g.DeletionTimestamp.Add(shift) })
 			f.run()
-			group, agent := f.group("blue"), f.agent(2)
-			host := f.host("blue", 2)
-			f.bind(group, host, agent, 2)
-			f.becomes(host, resourcev1.ReadyCondition, metav1.ConditionTrue, "")
+			group, _, said, deletion := f.watched()
 			f.hearsNothing(group, "dpu2")
-			said, port := f.monitorPorts(group), host.Status.LogicalPortReference.LogicalPort
-			f.Eventually(said).Should(gbytes.Say(`initial.* "?` + port))
 			f.Expect(f.client.Delete(t.Context(), group)).To(Succeed())
 			f.gone(group)
-			f.Eventually(said).Should(gbytes.Say(`delete.* "?` + port))
+			f.Eventually(said).Should(deletion)
 		})
 	}
 }
@@ -110,15 +97,10 @@ func TestGroup_tellsItsDPUsThoughTheConnectionIsLost(t *testing.T) {
 		})
 	})
 	f.run()
-	group, agent := f.group("blue"), f.agent(2)
-	host := f.host("blue", 2)
-	f.bind(group, host, agent, 2)
-	f.becomes(host, resourcev1.ReadyCondition, metav1.ConditionTrue, "")
-	said, port := f.monitorPorts(group), host.Status.LogicalPortReference.LogicalPort
-	f.Eventually(said).Should(gbytes.Say(`initial.* "?` + port))
+	group, _, said, deletion := f.watched()
 	f.Expect(f.client.Delete(t.Context(), group)).To(Succeed())
 	f.gone(group)
-	f.Eventually(said).Should(gbytes.Say(`delete.* "?` + port))
+	f.Eventually(said).Should(deletion)
 }
 
 // northd stops the ovn-northd of a group, and returns what lets it go on.
@@ -148,12 +130,7 @@ func TestGroup_tellsItsDPUsThoughTheConnectionIsLostLate(t *testing.T) {
 		}
 	})
 	f.run()
-	group, agent := f.group("blue"), f.agent(2)
-	host := f.host("blue", 2)
-	f.bind(group, host, agent, 2)
-	f.becomes(host, resourcev1.ReadyCondition, metav1.ConditionTrue, "")
-	said, port := f.monitorPorts(group), host.Status.LogicalPortReference.LogicalPort
-	f.Eventually(said).Should(gbytes.Say(`initial.* "?` + port))
+	group, _, said, deletion := f.watched()
 	goesOn := f.northd(group)
 	f.Expect(f.client.Delete(t.Context(), group)).To(Succeed())
 	f.becomes(group, resourcev1.CentralReadyCondition, metav1.ConditionFalse, "CentralEnding")
@@ -164,7 +141,7 @@ func TestGroup_tellsItsDPUsThoughTheConnectionIsLostLate(t *testing.T) {
 		return f.client.Get(t.Context(), client.ObjectKeyFromObject(group), group)
 	}, "1s").Should(Succeed())
 	goesOn()
-	f.Eventually(said).Should(gbytes.Say(`delete.* "?` + port))
+	f.Eventually(said).Should(deletion)
 	f.gone(group)
 }
 
@@ -172,19 +149,14 @@ func TestGroup_tellsItsDPUsThoughTheConnectionIsLostLate(t *testing.T) {
 func TestGroup_tellsItsDPUsAfterARestart(t *testing.T) {
 	t.Parallel()
 	f := start(t).run()
-	group, agent := f.group("blue"), f.agent(2)
-	host := f.host("blue", 2)
-	f.bind(group, host, agent, 2)
-	f.becomes(host, resourcev1.ReadyCondition, metav1.ConditionTrue, "")
+	group, agent, said, deletion := f.watched()
 	f.becomes(group, resourcev1.ReadyCondition, metav1.ConditionTrue, "")
-	said, port := f.monitorPorts(group), host.Status.LogicalPortReference.LogicalPort
-	f.Eventually(said).Should(gbytes.Say(`initial.* "?` + port))
 	f.stop()
 	agent.Refuse(errDead)
 	f.Expect(f.client.Delete(t.Context(), group)).To(Succeed())
 	f.run()
 	f.gone(group)
-	f.Eventually(said).Should(gbytes.Say(`delete.* "?` + port))
+	f.Eventually(said).Should(deletion)
 	f.Expect(fmt.Sprintf("%s/ovn-%s", f.dir, group.UID)).NotTo(BeADirectory())
 }
 
@@ -192,6 +164,19 @@ func TestGroup_tellsItsDPUsAfterARestart(t *testing.T) {
 func (f *fixture) hearsNothing(group *resourcev1.ResourceGroup, chassis string) {
 	f.t.Helper()
 	f.ovn(f, "ovn-sbctl", group, "create", "Chassis_Private", "name="+chassis)
+}
+
+// watched is a group with a host, the host's agent, what the group's DPUs hear of ports, and that the host's port is deleted.
+func (f *fixture) watched() (_ *resourcev1.ResourceGroup, _ *agentstest.Agent, said *gbytes.Buffer, deletion types.GomegaMatcher) {
+	f.t.Helper()
+	group, agent := f.group("blue"), f.agent(2)
+	host := f.host("blue", 2)
+	f.bind(group, host, agent, 2)
+	f.becomes(host, resourcev1.ReadyCondition, metav1.ConditionTrue, "")
+	said = f.monitorPorts(group)
+	port := host.Status.LogicalPortReference.LogicalPort
+	f.Eventually(said).Should(gbytes.Say(`initial.* "?` + port))
+	return group, agent, said, gbytes.Say(`delete.* "?` + port)
 }
 
 // monitorPorts of a group's southbound database, as its DPUs do.
