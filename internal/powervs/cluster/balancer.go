@@ -77,7 +77,7 @@ func (r *resources) wantBalancers() {
 func (r *resources) wantBalancer(name string, spec infrav1.VPCLoadBalancerSpec) {
 	public := ptr.Deref(spec.Public, true)
 	want := graph.Want[ibm.LoadBalancer]{
-		Key: balancerKey + cmp.Or(spec.ID, name), Condition: infrav1.LoadBalancerReadyCondition, After: r.aroundBalancer(spec),
+		Key: balancerKey + cmp.Or(spec.ID, name), Condition: infrav1.LoadBalancerReadyCondition, After: r.aroundBalancer(name, spec),
 		Claim: claimByName(spec.Name != "", name),
 		Create: func(ctx context.Context, key graph.Key) (graph.Call[ibm.LoadBalancer], error) {
 			subnets, err := r.subnetIDs(ctx, spec.Subnets)
@@ -133,15 +133,21 @@ func (r *resources) checkBalancer(ctx context.Context, id string) error {
 	return r.isInVPC("load balancer "+b.Name, id, s.VPC.ID, "spec.loadBalancers")
 }
 
-// moveBalancer puts a load balancer into all subnets of the cluster: one that leaves the spec can't be deleted as long as it is in it.
+// moveBalancer puts a load balancer into all subnets of the cluster: one that leaves the spec can't be deleted as long as it is in it. Those
+// that wait for that come later.
 func (r *resources) moveBalancer(b *ibm.LoadBalancer) graph.Update {
 	var wanted []string
 	for _, s := range r.subnets {
-		wanted = append(wanted, s.handle.ID())
+		switch o := s.handle.Object(); {
+		case o != nil && r.kinds.Subnet.Phase(o).State == phases.StateReady:
+			wanted = append(wanted, o.ID)
+		case !r.ranged[s.name]:
+			return graph.Update{}
+		}
 	}
 	slices.Sort(wanted)
 	has := ids(b.Subnets, func(s ibm.Reference) string { return s.ID })
-	if slices.Equal(has, wanted) {
+	if len(wanted) == 0 || slices.Equal(has, wanted) {
 		return graph.Update{}
 	}
 	return graph.Update{
@@ -150,11 +156,14 @@ func (r *resources) moveBalancer(b *ibm.LoadBalancer) graph.Update {
 	}
 }
 
-// aroundBalancer are the VPC, and what a load balancer is put into.
-func (r *resources) aroundBalancer(spec infrav1.VPCLoadBalancerSpec) []graph.Ref {
+// aroundBalancer are the VPC, and what a load balancer is put into. One that exists doesn't come after subnets that don't exist yet, unless
+// none does: they may wait for another one that it leaves for those.
+func (r *resources) aroundBalancer(name string, spec infrav1.VPCLoadBalancerSpec) []graph.Ref {
 	after := []graph.Ref{r.vpc}
+	exists := func(s namedOne[ibm.Subnet]) bool { return s.handle.ID() != "" }
+	moves := r.graph.ID(balancerKey+name) != "" && slices.ContainsFunc(r.subnets, exists)
 	for _, s := range r.subnets {
-		if len(spec.Subnets) == 0 || slices.ContainsFunc(spec.Subnets, func(v infrav1.VPCResource) bool { return isOne(v, s.name, s.handle) }) {
+		if len(spec.Subnets) == 0 && (exists(s) || !moves) || slices.ContainsFunc(spec.Subnets, func(v infrav1.VPCResource) bool { return isOne(v, s.name, s.handle) }) {
 			after = append(after, s.handle)
 		}
 	}

@@ -155,3 +155,30 @@ func TestSubnets_getTheRangeOfOneThatLeaves(t *testing.T) {
 		})
 	}
 }
+
+// The range of a default subnet is known to the service only. The load balancer, which is in all subnets, goes where there is one already.
+func TestSubnets_waitForTheRangeOfOneThatTheLoadBalancerLeaves(t *testing.T) {
+	t.Parallel()
+	ranged, free := infrav1.Subnet{Name: "ranged", Zone: "us-south-1", Ipv4CidrBlock: "10.240.0.128/25"}, infrav1.Subnet{Name: "free"}
+	for name, subnets := range map[string][]infrav1.Subnet{"at once": {ranged, free}, "when there is another one": {ranged}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := powervstest.Start(t)
+			c := f.CreateCluster("demo")
+			f.UntilReady(c)
+			balancer := c.Status.LoadBalancers["demo-loadbalancer"].ID
+			powervstest.Change(f, c, func(c *infrav1.IBMPowerVSCluster) { c.Spec.VPCSubnets = subnets })
+			if len(subnets) == 1 {
+				f.UntilReason(c, infrav1.VPCSubnetReadyCondition, "Deleting", "subnet demo-vpcsubnet-us-south-1 has some of the addresses "+
+					"10.240.0.128/25 until it is deleted, as it has left the spec. A load balancer that names no subnets leaves it when there is "+
+					"another subnet: if there is none, add one to spec.vpcSubnets that has other addresses")
+				powervstest.Change(f, c, func(c *infrav1.IBMPowerVSCluster) { c.Spec.VPCSubnets = []infrav1.Subnet{ranged, free} })
+			}
+			f.Eventually(func() []string { return f.Made(sim.KindSubnet) }).Should(ConsistOf("free", "ranged"))
+			f.UntilReady(c)
+			b, err := f.API().LoadBalancer(t.Context(), powervstest.Region, balancer)
+			f.Expect(err).NotTo(HaveOccurred())
+			f.Expect(b.Subnets).To(ConsistOf(HaveField("Name", "free"), HaveField("Name", "ranged")))
+		})
+	}
+}

@@ -104,6 +104,7 @@ type resources struct {
 	// All of these are nil without create-infra.
 	vpc                              *graph.Handle[ibm.VPC]
 	subnets                          named[ibm.Subnet]
+	ranged                           map[string]bool // the subnets that wait for the range of one that leaves
 	groups                           named[ibm.SecurityGroup]
 	rules                            map[string][]*graph.Handle[ibm.SecurityGroupRule] // by the name of the group
 	balancers                        named[ibm.LoadBalancer]
@@ -114,16 +115,15 @@ type resources struct {
 }
 
 // named are resources in the order of the spec, each with the name that the status has it under.
-type named[T any] []struct {
+type named[T any] []namedOne[T]
+
+type namedOne[T any] struct {
 	name   string
 	handle *graph.Handle[T]
 }
 
 func (n *named[T]) add(name string, handle *graph.Handle[T]) {
-	*n = append(*n, struct {
-		name   string
-		handle *graph.Handle[T]
-	}{name, handle})
+	*n = append(*n, namedOne[T]{name, handle})
 }
 
 // open opens the graph with whatever its ledger names.
@@ -131,7 +131,8 @@ func open(
 	ctx context.Context, engine *graph.Engine, api *ibm.Client, secrets []string, owner *clusterv1.Cluster, object *infrav1.IBMPowerVSCluster,
 ) (*resources, error) {
 	r := &resources{
-		api: api, owner: owner, object: object, kinds: KindsOf(api, object), rules: map[string][]*graph.Handle[ibm.SecurityGroupRule]{},
+		api: api, owner: owner, object: object, kinds: KindsOf(api, object), ranged: map[string]bool{},
+		rules: map[string][]*graph.Handle[ibm.SecurityGroupRule]{},
 	}
 	g, err := engine.New(ctx, object, secrets, r.kinds.all()...)
 	r.graph = g

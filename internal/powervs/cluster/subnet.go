@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 
 	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
@@ -81,7 +82,10 @@ func (r *resources) wantSubnet(name string, spec infrav1.Subnet) {
 	want := graph.Want[ibm.Subnet]{
 		Key: subnetKey + cmp.Or(spec.ID, name), Condition: infrav1.VPCSubnetReadyCondition, After: []graph.Ref{r.vpc},
 		Claim: claimByName(spec.Name != "", name),
-		Create: func(_ context.Context, key graph.Key) (graph.Call[ibm.Subnet], error) {
+		Create: func(ctx context.Context, key graph.Key) (graph.Call[ibm.Subnet], error) {
+			if err := r.awaitRange(ctx, name, spec.Ipv4CidrBlock, key.Scope); err != nil {
+				return nil, err
+			}
 			region, request := key.Scope[infrav1.KindRegion], ibm.SubnetRequest{
 				Name: key.Title, VPCID: key.Scope[infrav1.KindVPC], Zone: key.Params[zoneParam], CIDR: spec.Ipv4CidrBlock, ResourceGroupID: r.groupID(),
 			}
@@ -106,6 +110,29 @@ func (r *resources) wantSubnet(name string, spec infrav1.Subnet) {
 		want.Claim = graph.UseChecked(spec.ID, func(ctx context.Context) (string, error) { return spec.ID, r.checkSubnet(ctx, spec.ID) })
 	}
 	r.subnets.add(name, graph.Add(r.graph, r.kinds.Subnet, want))
+}
+
+// awaitRange fails while a subnet of ours that has left the spec has some of the addresses: the service would refuse them.
+func (r *resources) awaitRange(ctx context.Context, name, cidr string, in graph.Scope) error {
+	wanted, err := netip.ParsePrefix(cidr)
+	if err != nil { // none, so that the service chooses a free one; or it says what is wrong
+		return nil
+	}
+	all, err := r.api.Subnets(ctx, in[infrav1.KindRegion], in[infrav1.KindVPC])
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		is, err := netip.ParsePrefix(s.CIDR)
+		stays := slices.ContainsFunc(r.subnets, func(one namedOne[ibm.Subnet]) bool { return one.handle.ID() == s.ID })
+		if err == nil && is.Overlaps(wanted) && !stays && r.graph.Names(infrav1.KindSubnet, s.ID) {
+			r.ranged[name] = true
+			return &fault.Error{Class: fault.Busy, Err: fmt.Errorf("subnet %s has some of the addresses %s until it is deleted, as it has left the "+
+				"spec. A load balancer that names no subnets leaves it when there is another subnet: if there is none, add one to "+
+				"spec.vpcSubnets that has other addresses", s.Name, cidr)}
+		}
+	}
+	return nil
 }
 
 // fixedSubnet says what of a subnet only a create can set, and is another in the spec: that may have changed before the status showed the
