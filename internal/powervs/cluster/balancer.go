@@ -98,8 +98,8 @@ func (r *resources) wantBalancer(name string, spec infrav1.VPCLoadBalancerSpec) 
 			}, nil
 		},
 	}
-	compareWithSpec(r, &want, withoutName(spec), fmt.Sprintf("load balancer %s was made by an entry of spec.loadBalancers that was changed "+
-		"meanwhile, and it can't be changed: put back what it was, or replace it by one with another name", name))
+	compareWithSpec(r, &want, fmt.Sprintf("load balancer %s was made by an entry of spec.loadBalancers that was changed meanwhile, and it "+
+		"can't be changed: put back what it was, or replace it by one with another name", name), alike(spec)...)
 	made := want.Update
 	want.Update = func(b *ibm.LoadBalancer) graph.Update {
 		if u := made(b); u.Refused != nil || len(spec.Subnets) > 0 {
@@ -260,8 +260,14 @@ func portsOf(spec infrav1.VPCLoadBalancerSpec, apiPort int64) (pools []ibm.PoolR
 	return pools, listeners
 }
 
-// withoutName is an entry without its name, which may be that of its place.
-func withoutName(spec infrav1.VPCLoadBalancerSpec) infrav1.VPCLoadBalancerSpec {
+// alike are the entries that make the same load balancer, the given one first. The name may be that of the place. The API server adds public
+// to an entry, and nothing does to the default one.
+func alike(spec infrav1.VPCLoadBalancerSpec) []any {
 	spec.Name = ""
-	return spec
+	if !ptr.Deref(spec.Public, true) {
+		return []any{spec}
+	}
+	without, with := spec, spec
+	without.Public, with.Public = nil, ptr.To(true)
+	return []any{spec, without, with}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -76,6 +77,30 @@ func TestNetworkAndGateway_areComparedWithASpecThatChangedDuringTheirCreates(t *
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			changesDuringItsCreate(t, row.create, row.condition, row.says, example, row.change)
+		})
+	}
+}
+
+// The default load balancer is the same when it is written out, and when it is taken out again.
+func TestLoadBalancer_staysWhenTheDefaultOneIsWrittenOut(t *testing.T) {
+	t.Parallel()
+	none, written := []infrav1.VPCLoadBalancerSpec(nil), []infrav1.VPCLoadBalancerSpec{{Name: "demo-loadbalancer"}} // public: true by the API
+	for name, lists := range map[string][2][]infrav1.VPCLoadBalancerSpec{"written out": {none, written}, "taken out": {written, none}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := powervstest.Start(t)
+			c := f.CreateCluster("demo", func(c *infrav1.IBMPowerVSCluster) { c.Spec.LoadBalancers = lists[0] })
+			f.UntilReady(c)
+			before := c.Status.LoadBalancers
+			powervstest.Change(f, c, func(c *infrav1.IBMPowerVSCluster) { c.Spec.LoadBalancers = lists[1] })
+			f.Eventually(func(g Gomega) {
+				g.Expect(f.Read(c)).To(Succeed())
+				ready := meta.FindStatusCondition(c.Status.Conditions, infrav1.LoadBalancerReadyCondition)
+				g.Expect(ready).To(And(HaveField("ObservedGeneration", c.Generation), HaveField("Reason", "Ready")), "%+v", ready)
+			}).Should(Succeed())
+			f.Expect(c.Status.LoadBalancers).To(Equal(before))
+			f.Expect(f.Called("vpc.createLoadBalancer")).To(Equal(1))
+			f.Expect(f.Called("vpc.updateLoadBalancer") + f.Called("vpc.deleteLoadBalancer")).To(BeZero())
 		})
 	}
 }

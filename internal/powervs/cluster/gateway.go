@@ -84,8 +84,8 @@ func (r *resources) wantGateway() {
 		want.Claim = graph.Use(spec.ID)
 	} else {
 		want.Claim = claimByName(spec.Name != "", r.object.TransitGatewayName())
-		compareWithSpec(r, &want, global, fmt.Sprintf("transit gateway %s was made by a spec.transitGateway.globalRouting that was changed "+
-			"meanwhile, and it can't be changed: put back what it was", r.object.TransitGatewayName()))
+		compareWithSpec(r, &want, fmt.Sprintf("transit gateway %s was made by a spec.transitGateway.globalRouting that was changed meanwhile, "+
+			"and it can't be changed: put back what it was", r.object.TransitGatewayName()), global)
 		if spec.GlobalRouting == nil { // zone and region, which decided then, may be others by now: it stays as it is
 			want.Update = nil
 		}

@@ -152,8 +152,8 @@ func (r *resources) wantNetwork() *graph.Handle[network] {
 		want.Claim = graph.CreateNamed(r.object.NetworkName())
 	}
 	if given.ID == "" && (server == nil || server.ID == "") {
-		compareWithSpec(r, &want, dhcpRequest("", server), fmt.Sprintf("DHCP server %s was made by a spec.dhcpServer that was changed "+
-			"meanwhile, and it can't be changed: put back what it was", r.object.DHCPServerName()))
+		compareWithSpec(r, &want, fmt.Sprintf("DHCP server %s was made by a spec.dhcpServer that was changed meanwhile, and it can't be "+
+			"changed: put back what it was", r.object.DHCPServerName()), dhcpRequest("", server))
 	}
 	return graph.Add(r.graph, r.kinds.Network, want)
 }
