@@ -56,27 +56,32 @@ func TestSubnet_isComparedWithASpecThatChangedDuringItsCreate(t *testing.T) {
 // Admission refuses another DHCP server, or other routing, only when the status shows what was made.
 func TestNetworkAndGateway_areComparedWithASpecThatChangedDuringTheirCreates(t *testing.T) {
 	t.Parallel()
-	example := func(c *infrav1.IBMPowerVSCluster) {
-		c.Spec.DHCPServer = &infrav1.DHCPServer{Cidr: "192.168.77.0/24"}
-		c.Spec.TransitGateway = &infrav1.TransitGateway{Name: "gate"}
+	example := func(global *bool) func(*infrav1.IBMPowerVSCluster) {
+		return func(c *infrav1.IBMPowerVSCluster) {
+			c.Spec.DHCPServer = &infrav1.DHCPServer{Cidr: "192.168.77.0/24"}
+			c.Spec.TransitGateway = &infrav1.TransitGateway{Name: "gate", GlobalRouting: global}
+		}
 	}
 	const server, gateway = "power.createDHCPServer", "transit.createTransitGateway"
 	for name, row := range map[string]struct {
 		create, condition, says string
 		change                  func(*infrav1.IBMPowerVSCluster)
+		global                  *bool
 	}{
 		"DNS server": {server, infrav1.NetworkReadyCondition, "DHCP server demo was made by a spec.dhcpServer that was changed meanwhile",
-			func(c *infrav1.IBMPowerVSCluster) { c.Spec.DHCPServer.DNSServer = "9.9.9.9" }},
+			func(c *infrav1.IBMPowerVSCluster) { c.Spec.DHCPServer.DNSServer = "9.9.9.9" }, nil},
 		"range": {server, infrav1.NetworkReadyCondition, "DHCP server demo was made by a spec.dhcpServer that was changed meanwhile",
-			func(c *infrav1.IBMPowerVSCluster) { c.Spec.DHCPServer.Cidr = "192.168.78.0/24" }},
+			func(c *infrav1.IBMPowerVSCluster) { c.Spec.DHCPServer.Cidr = "192.168.78.0/24" }, nil},
 		"SNAT": {server, infrav1.NetworkReadyCondition, "DHCP server demo was made by a spec.dhcpServer that was changed meanwhile",
-			func(c *infrav1.IBMPowerVSCluster) { c.Spec.DHCPServer.Snat = ptr.To(false) }},
+			func(c *infrav1.IBMPowerVSCluster) { c.Spec.DHCPServer.Snat = ptr.To(false) }, nil},
 		"routing": {gateway, infrav1.TransitGatewayReadyCondition, "transit gateway gate was made by a spec.transitGateway.globalRouting",
-			func(c *infrav1.IBMPowerVSCluster) { c.Spec.TransitGateway.GlobalRouting = ptr.To(true) }},
+			func(c *infrav1.IBMPowerVSCluster) { c.Spec.TransitGateway.GlobalRouting = ptr.To(true) }, nil},
+		"routing, no longer given": {gateway, infrav1.TransitGatewayReadyCondition, "transit gateway gate was made by a spec.transitGateway.globalRouting",
+			func(c *infrav1.IBMPowerVSCluster) { c.Spec.TransitGateway.GlobalRouting = nil }, ptr.To(true)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			changesDuringItsCreate(t, row.create, row.condition, row.says, example, row.change)
+			changesDuringItsCreate(t, row.create, row.condition, row.says, example(row.global), row.change)
 		})
 	}
 }

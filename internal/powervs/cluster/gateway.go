@@ -86,9 +86,7 @@ func (r *resources) wantGateway() {
 		want.Claim = claimByName(spec.Name != "", r.object.TransitGatewayName())
 		compareWithSpec(r, &want, fmt.Sprintf("transit gateway %s was made by a spec.transitGateway.globalRouting that was changed meanwhile, "+
 			"and it can't be changed: put back what it was", r.object.TransitGatewayName()), global)
-		if spec.GlobalRouting == nil { // zone and region, which decided then, may be others by now: it stays as it is
-			want.Update = nil
-		}
+		r.noteRouting(&want, spec.GlobalRouting)
 	}
 	r.gateway = graph.Add(r.graph, r.kinds.Gateway, want)
 	after := []graph.Ref{r.gateway, r.workspace}
@@ -105,6 +103,25 @@ func (r *resources) wantGateway() {
 	}
 	r.powerVSConnection = r.wantConnection(powerVSConnectionKey, r.kinds.PowerVSConnection, after, "-powervs",
 		func() (sort, crn string) { return ibm.NetworkTypePowerVS, r.workspace.Object().CRN })
+}
+
+// routingParam of a gateway says that the spec decided about its routing.
+const routingParam = "globalRouting"
+
+// noteRouting records whether the spec decides about the routing. If it didn't and still doesn't, zone and region did, which may be others by
+// now: the gateway stays as it is.
+func (r *resources) noteRouting(want *graph.Want[ibm.TransitGateway], given *bool) {
+	choose := want.Choose
+	want.Choose = func(ctx context.Context, existing *ibm.TransitGateway) (map[string]string, error) {
+		params, err := choose(ctx, existing)
+		if err == nil && existing == nil && given != nil {
+			params[routingParam] = "given"
+		}
+		return params, err
+	}
+	if given == nil && r.graph.Param(want.Key, routingParam) == "" {
+		want.Update = nil
+	}
 }
 
 // isOfAnother reports whether a connection is of a network that is gone, and another one was made in its place. It isn't wanted then: it
