@@ -75,9 +75,9 @@ func (r *resources) wantBalancers() {
 }
 
 func (r *resources) wantBalancer(name string, spec infrav1.VPCLoadBalancerSpec) {
-	public := ptr.Deref(spec.Public, true)
+	public, key := ptr.Deref(spec.Public, true), balancerKey+cmp.Or(spec.ID, name)
 	want := graph.Want[ibm.LoadBalancer]{
-		Key: balancerKey + cmp.Or(spec.ID, name), Condition: infrav1.LoadBalancerReadyCondition, After: r.aroundBalancer(name, spec),
+		Key: key, Condition: infrav1.LoadBalancerReadyCondition, After: r.aroundBalancer(key, spec),
 		Claim: claimByName(spec.Name != "", name),
 		Create: func(ctx context.Context, key graph.Key) (graph.Call[ibm.LoadBalancer], error) {
 			subnets, err := r.subnetIDs(ctx, spec.Subnets)
@@ -133,8 +133,8 @@ func (r *resources) checkBalancer(ctx context.Context, id string) error {
 	return r.isInVPC("load balancer "+b.Name, id, s.VPC.ID, "spec.loadBalancers")
 }
 
-// moveBalancer puts a load balancer into all subnets of the cluster: one that leaves the spec can't be deleted as long as it is in it. Those
-// that wait for that come later.
+// moveBalancer puts a load balancer into all subnets of the cluster: one that leaves the spec can't be deleted as long as it is in it.
+// Those that wait for that come later.
 func (r *resources) moveBalancer(b *ibm.LoadBalancer) graph.Update {
 	var wanted []string
 	for _, s := range r.subnets {
@@ -158,12 +158,13 @@ func (r *resources) moveBalancer(b *ibm.LoadBalancer) graph.Update {
 
 // aroundBalancer are the VPC, and what a load balancer is put into. One that exists doesn't come after subnets that don't exist yet, unless
 // none does: they may wait for another one that it leaves for those.
-func (r *resources) aroundBalancer(name string, spec infrav1.VPCLoadBalancerSpec) []graph.Ref {
+func (r *resources) aroundBalancer(key string, spec infrav1.VPCLoadBalancerSpec) []graph.Ref {
 	after := []graph.Ref{r.vpc}
 	exists := func(s namedOne[ibm.Subnet]) bool { return s.handle.ID() != "" }
-	moves := r.graph.ID(balancerKey+name) != "" && slices.ContainsFunc(r.subnets, exists)
+	moves := r.graph.ID(key) != "" && slices.ContainsFunc(r.subnets, exists)
 	for _, s := range r.subnets {
-		if len(spec.Subnets) == 0 && (exists(s) || !moves) || slices.ContainsFunc(spec.Subnets, func(v infrav1.VPCResource) bool { return isOne(v, s.name, s.handle) }) {
+		named := slices.ContainsFunc(spec.Subnets, func(v infrav1.VPCResource) bool { return isOne(v, s.name, s.handle) })
+		if named || len(spec.Subnets) == 0 && (exists(s) || !moves) {
 			after = append(after, s.handle)
 		}
 	}
@@ -260,8 +261,8 @@ func portsOf(spec infrav1.VPCLoadBalancerSpec, apiPort int64) (pools []ibm.PoolR
 	return pools, listeners
 }
 
-// alike are the entries that make the same load balancer, the given one first. The name may be that of the place. The API server adds public
-// to an entry, and nothing does to the default one.
+// alike are the entries that make the same load balancer, the given one first. The name may be that of the place. The API server adds
+// public to an entry, and nothing does to the default one.
 func alike(spec infrav1.VPCLoadBalancerSpec) []any {
 	spec.Name = ""
 	if !ptr.Deref(spec.Public, true) {

@@ -182,3 +182,21 @@ func TestSubnets_waitForTheRangeOfOneThatTheLoadBalancerLeaves(t *testing.T) {
 		})
 	}
 }
+
+// A load balancer of the user's own is where the user has put it, and keeps no subnet of the cluster.
+func TestSubnets_getTheRangeOfOneThatLeavesBesideALoadBalancerOfTheUsersOwn(t *testing.T) {
+	t.Parallel()
+	f := powervstest.Start(t)
+	own := f.MakeOwn()
+	c := f.CreateCluster("demo", func(c *infrav1.IBMPowerVSCluster) {
+		c.Spec.VPC.ID, c.Spec.LoadBalancers = own.VPC, []infrav1.VPCLoadBalancerSpec{{ID: own.Balancer}}
+	})
+	f.UntilReady(c)
+	old, err := f.API().Subnet(t.Context(), powervstest.Region, c.Status.VPCSubnet["demo-vpcsubnet-us-south-1"].ID)
+	f.Expect(err).NotTo(HaveOccurred())
+	powervstest.Change(f, c, func(c *infrav1.IBMPowerVSCluster) {
+		c.Spec.VPCSubnets = []infrav1.Subnet{{Name: "ranged", Zone: "us-south-1", Ipv4CidrBlock: old.CIDR}, {Name: "free"}}
+	})
+	f.Eventually(func() []string { return f.Made(sim.KindSubnet) }).Should(ConsistOf("own-subnet", "free", "ranged"))
+	f.UntilReady(c)
+}

@@ -108,8 +108,8 @@ func (r *resources) wantGateway() {
 // routingParam of a gateway says that the spec decided about its routing.
 const routingParam = "globalRouting"
 
-// noteRouting records whether the spec decides about the routing. If it didn't and still doesn't, zone and region did, which may be others by
-// now: the gateway stays as it is.
+// noteRouting records whether the spec decides about the routing. If it didn't and still doesn't, zone and region did, which may be others
+// by now: the gateway stays as it is.
 func (r *resources) noteRouting(want *graph.Want[ibm.TransitGateway], given *bool) {
 	choose := want.Choose
 	want.Choose = func(ctx context.Context, existing *ibm.TransitGateway) (map[string]string, error) {
