@@ -114,8 +114,8 @@ func (r *resources) wantSubnet(name string, spec infrav1.Subnet) {
 
 // awaitRange fails while a subnet of ours that has left the spec has some of the addresses: the service would refuse them.
 func (r *resources) awaitRange(ctx context.Context, name, cidr string, in graph.Scope) error {
-	wanted, err := netip.ParsePrefix(cidr)
-	if err != nil { // none, so that the service chooses a free one; or it says what is wrong
+	wanted, _ := netip.ParsePrefix(cidr)
+	if !wanted.IsValid() { // none, so that the service chooses a free one; or it says what is wrong
 		return nil
 	}
 	all, err := r.api.Subnets(ctx, in[infrav1.KindRegion], in[infrav1.KindVPC])
@@ -123,9 +123,9 @@ func (r *resources) awaitRange(ctx context.Context, name, cidr string, in graph.
 		return err
 	}
 	for _, s := range all {
-		is, err := netip.ParsePrefix(s.CIDR)
+		is, _ := netip.ParsePrefix(s.CIDR)
 		stays := slices.ContainsFunc(r.subnets, func(one namedOne[ibm.Subnet]) bool { return one.handle.ID() == s.ID })
-		if err == nil && is.Overlaps(wanted) && !stays && r.graph.Names(infrav1.KindSubnet, s.ID) {
+		if is.Overlaps(wanted) && !stays && r.graph.Names(infrav1.KindSubnet, s.ID) {
 			r.ranged[name] = true
 			return &fault.Error{Class: fault.Busy, Err: fmt.Errorf("subnet %s has some of the addresses %s until it is deleted, as it has left the "+
 				"spec. A load balancer that names no subnets leaves it when there is another subnet: if there is none, add one to "+
