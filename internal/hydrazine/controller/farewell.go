@@ -48,10 +48,11 @@ func (r *groupReconciler) emptied(ctx context.Context, group *resourcev1.Resourc
 }
 
 // reached connects to the central of a group that was deleted while no manager ran, and reports whether that is to be emptied. Once
-// this has begun, the group's status says that the central ends: one that is gone isn't made again.
+// this has begun, the group's status says that the central ends. One that this process has deleted isn't made again, whatever the cache
+// says: if the group is gone, nothing would delete it.
 func (r *groupReconciler) reached(ctx context.Context, group *resourcev1.ResourceGroup) bool {
 	ready := condition(group, resourcev1.CentralReadyCondition)
-	if ready == nil || ready.Reason != reasonDone || group.Status.ManagedResourceCount == 0 {
+	if r.networks.forgot(group.UID) || ready == nil || ready.Reason != reasonDone || group.Status.ManagedResourceCount == 0 {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
