@@ -156,12 +156,12 @@ func (r *resources) moveBalancer(b *ibm.LoadBalancer) graph.Update {
 	}
 }
 
-// aroundBalancer are the VPC, and what a load balancer is put into. One that exists doesn't come after subnets that don't exist yet, unless
-// none does: they may wait for another one that it leaves for those.
+// aroundBalancer are the VPC, and what a load balancer is put into. One that exists, or may, doesn't come after subnets that don't exist
+// yet, unless none does: they may wait for another one that it leaves for those.
 func (r *resources) aroundBalancer(key string, spec infrav1.VPCLoadBalancerSpec) []graph.Ref {
 	after := []graph.Ref{r.vpc}
 	exists := func(s namedOne[ibm.Subnet]) bool { return s.handle.ID() != "" }
-	moves := r.graph.ID(key) != "" && slices.ContainsFunc(r.subnets, exists)
+	moves := (r.graph.ID(key) != "" || r.graph.Attempted(key)) && slices.ContainsFunc(r.subnets, exists)
 	for _, s := range r.subnets {
 		named := slices.ContainsFunc(spec.Subnets, func(v infrav1.VPCResource) bool { return isOne(v, s.name, s.handle) })
 		if named || len(spec.Subnets) == 0 && (exists(s) || !moves) {

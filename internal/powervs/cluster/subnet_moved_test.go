@@ -1,0 +1,33 @@
+package cluster_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
+	"github.com/bedplate/bedplate/internal/powervs/powervstest"
+	"github.com/bedplate/bedplate/internal/powervs/sim"
+	"github.com/bedplate/bedplate/internal/simulator"
+)
+
+// A load balancer whose create wasn't answered is in the subnets that leave. It is searched for, although new ones wait for these.
+func TestSubnets_waitForTheRangeOfOneThatAnUnansweredLoadBalancerIsIn(t *testing.T) {
+	t.Parallel()
+	f := powervstest.StartCloud(t)
+	f.RunProvider(powervstest.Poll, 8*time.Second)
+	f.Fault(simulator.Fault{
+		Operation: "vpc.createLoadBalancer", Kind: simulator.FaultCommitLate,
+		Hold: metav1.Duration{Duration: 100 * time.Second}, Delay: metav1.Duration{Duration: 12000 * time.Second},
+	})
+	c := f.CreateCluster("demo")
+	f.Eventually(func() int { return f.Called("vpc.createLoadBalancer") }).Should(Equal(1))
+	powervstest.Change(f, c, func(c *infrav1.IBMPowerVSCluster) {
+		c.Spec.VPCSubnets = []infrav1.Subnet{{Name: "ranged", Zone: "us-south-1", Ipv4CidrBlock: "10.240.0.128/25"}, {Name: "free"}}
+	})
+	f.Eventually(func() []string { return f.Made(sim.KindSubnet) }).Should(ConsistOf("free", "ranged"))
+	f.UntilReady(c)
+	f.Expect(f.Called("vpc.createLoadBalancer")).To(Equal(1))
+}
