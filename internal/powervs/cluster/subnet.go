@@ -109,6 +109,9 @@ func (r *resources) wantSubnet(name string, spec infrav1.Subnet) {
 	if spec.ID != "" {
 		want.Claim = graph.UseChecked(spec.ID, func(ctx context.Context) (string, error) { return spec.ID, r.checkSubnet(ctx, spec.ID) })
 	}
+	if spec.ID == "" && spec.Ipv4CidrBlock != "" {
+		r.ranged[name] = false
+	}
 	r.subnets.add(name, graph.Add(r.graph, r.kinds.Subnet, want))
 }
 

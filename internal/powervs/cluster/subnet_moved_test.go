@@ -31,3 +31,17 @@ func TestSubnets_waitForTheRangeOfOneThatAnUnansweredLoadBalancerIsIn(t *testing
 	f.UntilReady(c)
 	f.Expect(f.Called("vpc.createLoadBalancer")).To(Equal(1))
 }
+
+// A load balancer stays in the subnets that leave while a new one is missing. They aren't deleted under it, poll by poll.
+func TestSubnets_stayWhileTheLoadBalancerIsInThem(t *testing.T) {
+	t.Parallel()
+	f := powervstest.Start(t)
+	c := f.CreateCluster("demo")
+	f.UntilReady(c)
+	powervstest.Change(f, c, func(c *infrav1.IBMPowerVSCluster) {
+		c.Spec.VPCSubnets = []infrav1.Subnet{{Name: "free"}, {ID: "0717-00000000-0000-4000-8000-00000000dead"}}
+	})
+	f.UntilReason(c, infrav1.VPCSubnetReadyCondition, "NotFound", "")
+	f.Eventually(func() []string { return f.Made(sim.KindSubnet) }).Should(ContainElement("free"))
+	f.Consistently(func() int { return f.Called("vpc.deleteSubnet") }, "1s").Should(BeZero())
+}
