@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/overlay"
 )
@@ -48,15 +50,19 @@ func (r *groupReconciler) emptied(ctx context.Context, group *resourcev1.Resourc
 }
 
 // reached connects to the central of a group that was deleted while no manager ran, and reports whether that is to be emptied. Once
-// this has begun, the group's status says that the central ends. One that this process has deleted isn't made again, whatever the cache
-// says: if the group is gone, nothing would delete it.
+// this has begun, the group's status says that the central ends. The cache may still have a group that is gone, for which it isn't made
+// again: nothing would delete it.
 func (r *groupReconciler) reached(ctx context.Context, group *resourcev1.ResourceGroup) bool {
 	ready := condition(group, resourcev1.CentralReadyCondition)
-	if r.networks.forgot(group.UID) || ready == nil || ready.Reason != reasonDone || group.Status.ManagedResourceCount == 0 {
+	if ready == nil || ready.Reason != reasonDone || group.Status.ManagedResourceCount == 0 {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
+	now := &resourcev1.ResourceGroup{}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(group), now); err != nil || now.UID != group.UID {
+		return false
+	}
 	_, _, err := r.networks.ensure(ctx, group.UID)
 	return err == nil
 }

@@ -38,6 +38,7 @@ const (
 // controller that has just started, and can't reach an agent, changes nothing for the host behind it.
 type groupReconciler struct {
 	client.Client
+	live      client.Reader // past the cache
 	networks  *networks
 	underlays *underlays
 	control   *controlPlane

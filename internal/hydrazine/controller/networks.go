@@ -34,7 +34,7 @@ type networks struct {
 	ports  chan event.TypedGenericEvent[string]
 
 	mutex sync.Mutex
-	known map[types.UID]*network // nil for groups whose centrals were deleted: a cache may still have them
+	known map[types.UID]*network
 }
 
 // network is the connection to one central.
@@ -146,14 +146,6 @@ func (n *networks) connect(ctx context.Context, group types.UID, c central.Centr
 	return made, nil
 }
 
-// forgot reports whether a group's central was deleted.
-func (n *networks) forgot(group types.UID) bool {
-	n.mutex.Lock()
-	defer n.mutex.Unlock()
-	known, is := n.known[group]
-	return is && known == nil
-}
-
 // find the connection of a group that has one.
 func (n *networks) find(group types.UID) *network {
 	n.mutex.Lock()
@@ -187,7 +179,7 @@ func (n *networks) authority(group types.UID) *central.Authority {
 func (n *networks) forget(ctx context.Context, group types.UID) error {
 	n.mutex.Lock()
 	known := n.known[group]
-	n.known[group] = nil
+	delete(n.known, group)
 	n.mutex.Unlock()
 	if known != nil {
 		known.close()

@@ -62,7 +62,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, config Config) error {
 	recorder := mgr.GetEventRecorder("bedplate-hydrazine")
 	control := &controlPlane{Reader: mgr.GetClient(), live: mgr.GetAPIReader(), namespace: config.Namespace, own: config.Own, now: time.Now}
 	groups := &groupReconciler{
-		Client: mgr.GetClient(), networks: networks, events: recorder, poll: config.Poll, control: control, pace: newPace(time.Now),
+		Client: mgr.GetClient(), live: mgr.GetAPIReader(), networks: networks, events: recorder, poll: config.Poll, control: control,
+		pace:      newPace(time.Now),
 		underlays: &underlays{Reader: mgr.GetClient(), now: time.Now},
 	}
 	resources := &resourceReconciler{
