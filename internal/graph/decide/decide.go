@@ -132,15 +132,11 @@ func (d decision) claimChanged() (_ Step, changed bool) {
 // after is what it comes after. Until what the spec says is ready, it may still need what it came after. What comes after it in the
 // ledger is left out until that has changed, too: none of a circle could ever be deleted.
 func (d decision) after() []string {
-	f := d.w.Fresh.After
-	if d.w.Before == "" && slices.Equal(f, d.e.After) {
-		return f
-	}
 	var all []string
 	if d.w.Before != "" {
 		all = slices.Clone(d.e.After)
 	}
-	for _, key := range f {
+	for _, key := range d.w.Fresh.After {
 		if !slices.Contains(all, key) && !d.comesAfter(key, map[string]bool{}) {
 			all = append(all, key)
 		}

@@ -102,7 +102,7 @@ func (d decision) begin() Step {
 		return Step{Verb: Prepare}
 	}
 	e := d.w.Fresh
-	e.State, e.Token, e.Params, e.At = ledgerv1.Pending, d.s.Token, d.s.Params, d.stamp()
+	e.State, e.Token, e.Params, e.At, e.After = ledgerv1.Pending, d.s.Token, d.s.Params, d.stamp(), d.after()
 	if !d.w.Tagged && e.Title != "" {
 		e.Before = append(e.Before, d.hadName()...) // a list may show it when the ledger doesn't say any more whose it was
 	}
@@ -184,7 +184,8 @@ func (d decision) lookIntoConflict() Step {
 // refuse records that the service has refused an attempt. With a token: something may have been created all the same.
 func (d decision) refuse(token string) Step {
 	e, phase := d.w.Fresh, phases.Of(d.s.Attempt.Err)
-	e.State, e.At, e.Refusal, e.Message = ledgerv1.Refused, d.stamp(), string(fault.ClassOf(d.s.Attempt.Err)), phase.Message
+	e.State, e.At, e.After = ledgerv1.Refused, d.stamp(), d.after()
+	e.Refusal, e.Message = string(fault.ClassOf(d.s.Attempt.Err)), phase.Message
 	if e.Generation = d.w.Generation; token != "" {
 		e.Token, e.Params, e.Scope, e.Before = token, d.e.Params, d.e.Scope, d.e.Before
 	}

@@ -1,0 +1,30 @@
+package decide
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/graph/phases"
+)
+
+// What comes after a key may stay in the ledger when the key has left it. If the spec has turned their order round by then, the ledger would
+// have a cycle, and nothing of that could ever be deleted.
+func TestObtain_doesNotCloseACycleInTheLedger(t *testing.T) {
+	t.Parallel()
+	w := traits{tagged: true, claims: []uint8{claimCreate}}.wish(claimCreate)
+	w.Fresh.After = []string{"c", "d"}
+	w.Ledger = map[string]*ledgerv1.Entry{"b": {After: []string{w.Key}}, "c": {After: []string{"b"}}, "d": {}}
+	prepared := Sight{Began: epoch, Turn: TurnGranted, Listed: true, Twice: true, Token: "1"}
+	ours := Thing{ID: "2", Tag: Tag{Owner: w.Owner, Key: w.Key}, Phase: phases.Ready()}
+	pending := w.Fresh
+	pending.State, pending.Token, pending.At = ledgerv1.Pending, "1", stampOf(1)
+	for name, d := range map[string]Step{
+		"created": Next(w, nil, prepared, epoch),
+		"refused": Next(w, &pending, Sight{Began: epoch, Attempt: Attempt{Known: true, Err: errRefused}}, epoch),
+		"adopted": Next(w, nil, Sight{Began: epoch, Turn: TurnGranted, Listed: true, List: []Thing{ours}, ID: "2", Object: &ours}, epoch),
+	} {
+		NewWithT(t).Expect(d.Entry).To(HaveValue(HaveField("After", []string{"d"})), name)
+	}
+}
