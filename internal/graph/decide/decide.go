@@ -195,7 +195,7 @@ func (d decision) vanished() Step {
 		return d.drop(Release, phases.Waiting("%s %s was deleted by its owner: searching for another one of that name", e.Kind, e.ID))
 	case e.Foreign:
 		return ends(missing(e.Kind, e.ID))
-	case d.w.IfLost != "":
+	case d.w.IfLost != "" && !d.w.Claim.Uses:
 		return ends(phases.Failed("%s %s was deleted outside Bedplate: %s", e.Kind, e.ID, d.w.IfLost).Because(phases.ReasonLost))
 	}
 	if s, back := d.mayComeBack(); back {

@@ -28,3 +28,13 @@ func TestObtain_doesNotCloseACycleInTheLedger(t *testing.T) {
 		NewWithT(t).Expect(d.Entry).To(HaveValue(HaveField("After", []string{"d"})), name)
 	}
 }
+
+// What the spec names as the user's own isn't made again when ours is gone, so IfLost doesn't count.
+func TestKeep_forgetsWhatIsLostIfTheSpecNamesAnotherOne(t *testing.T) {
+	t.Parallel()
+	w := traits{claims: []uint8{claimUse}}.wish(claimUse)
+	w.IfLost = "make another one"
+	bound := ledgerv1.Entry{Kind: "thing", Condition: "Ready", State: ledgerv1.Bound, ID: "2"}
+	gone := Sight{Began: epoch, ID: "2", Gone: []string{"2"}}
+	NewWithT(t).Expect(Next(w, &bound, gone, epoch).Verb).To(Equal(Forget))
+}
