@@ -48,6 +48,8 @@ func (d decision) obtain() Step {
 	switch {
 	case len(d.w.Unproven) > 0:
 		return ends(d.w.Unproven[slices.Min(slices.Collect(maps.Keys(d.w.Unproven)))])
+	case !d.w.Tagged && d.e.Token != "": // a round without an attempt follows: in that one it is known whose everything is
+		return d.drop(Forget, phases.Waiting("the last attempt to create the %s made nothing: another one follows", d.e.Kind))
 	case len(doubtful) > 0 && d.seeks():
 		return d.seek()
 	case d.oursElsewhere(doubtful) != "":
@@ -83,9 +85,6 @@ func (d decision) takeTurn() (Step, bool) {
 
 // begin creates a resource: first prepare the call, then write the intention, then make the call.
 func (d decision) begin() Step {
-	if !d.w.Tagged && d.e.Token != "" { // a round without an attempt follows: in that one it is known whose everything is
-		return d.drop(Forget, phases.Waiting("the last attempt to create the %s made nothing: another one follows", d.e.Kind))
-	}
 	if key := d.unsettled(d.hasMyName); key != "" {
 		return d.awaits(key, "it may make one of the name that this one is to have")
 	}

@@ -29,6 +29,15 @@ func TestObtain_doesNotCloseACycleInTheLedger(t *testing.T) {
 	}
 }
 
+// An attempt that made nothing leaves the ledger also if the name is another one's, which may keep it.
+func TestObtain_forgetsAnAttemptWhoseNameAnotherOneHas(t *testing.T) {
+	t.Parallel()
+	w := traits{claims: []uint8{claimCreateNamed}}.wish(claimCreateNamed)
+	pending := ledgerv1.Entry{Kind: "thing", State: ledgerv1.Pending, Title: ourTitle, Token: "1", At: stampOf(3), Before: []string{"1"}}
+	others := Sight{Began: epoch, Turn: TurnGranted, Listed: true, Twice: true, List: []Thing{{ID: "1", Phase: phases.Ready()}}}
+	NewWithT(t).Expect(Next(w, &pending, others, epoch).Verb).To(Equal(Forget))
+}
+
 // What the spec names as the user's own isn't made again when ours is gone, so IfLost doesn't count.
 func TestKeep_forgetsWhatIsLostIfTheSpecNamesAnotherOne(t *testing.T) {
 	t.Parallel()
