@@ -54,9 +54,9 @@ type Graph struct {
 	phases      map[string]phases.Phase
 	// kept holds the reason for each prefix of keys that stay as they are.
 	kept map[string]string
-	// searched are the kinds and scopes already searched by tag in this round; strays are resources that carry the owner's ID and aren't
-	// in the ledger.
-	searched map[string]bool
+	// searched is how often kinds and scopes were searched by tag in this round; strays are resources that carry the owner's ID and
+	// aren't in the ledger.
+	searched map[string]int
 	strays   map[string]*ledgerv1.Entry
 	// gone are the IDs, by kind and scope, that are proven to be gone: a list may be behind.
 	gone map[string][]string
@@ -135,7 +135,7 @@ func (e *Engine) unopened(
 	g := &Graph{
 		engine: e, owner: owner, credentials: credentials, home: home,
 		kinds: map[string]AnyKind{}, phases: map[string]phases.Phase{}, kept: map[string]string{}, stopped: map[*Service]error{},
-		searched: map[string]bool{}, strays: map[string]*ledgerv1.Entry{}, gone: map[string][]string{},
+		searched: map[string]int{}, strays: map[string]*ledgerv1.Entry{}, gone: map[string][]string{},
 	}
 	for _, k := range kinds {
 		g.kinds[k.kindName()] = k

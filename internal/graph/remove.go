@@ -140,14 +140,14 @@ func (g *Graph) look(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// search finds what carries the owner's ID, in every scope that it may lie in.
+// search finds what carries the owner's ID, in every scope that it may lie in. A list may be wrong once.
 func (k *Kind[T]) search(ctx context.Context, g *Graph) error {
 	if k.Tag == nil || k.Find == nil {
 		return nil
 	}
 	var errs []error
 	for _, in := range k.scopes(g) {
-		if !g.searched[searchOf(k.Name, in)] {
+		for range 2 - g.searched[searchOf(k.Name, in)] {
 			errs = append(errs, g.ask(k.Service, func() error { return (&round[T]{Handle: handleOf(g, k, "")}).find(ctx, "", in) }))
 		}
 	}
@@ -159,7 +159,7 @@ func searchOf(kind string, in Scope) string { return fmt.Sprint(kind, in) }
 // noteStrays remembers which of the resources that a lookup has found carry the owner's ID and aren't in the ledger. An entry under
 // their key that is the user's own stays, and one that was refused isn't theirs.
 func (g *Graph) noteStrays(kind string, in Scope, found []decide.Thing) {
-	g.searched[searchOf(kind, in)] = true
+	g.searched[searchOf(kind, in)]++
 	for _, o := range found {
 		key := cmp.Or(o.Tag.Key, "stray/"+o.ID) // its tag has lost its key
 		if known := g.ledger.Entries[key]; known != nil && known.Foreign {

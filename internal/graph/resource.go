@@ -59,7 +59,7 @@ func (h *Handle[T]) wish(before string) decide.Wish {
 	service := g.engine.service(k.Service)
 	w := decide.Wish{
 		Kind: k.Name, Ledger: g.ledger.Entries, Named: g.named(k.Name), Unnamed: g.unnamed(k.Name, key),
-		Owner: g.ledger.OwnerID, Key: key, Lies: k.scopeOf(g, key), Within: k.Within, Undeletable: k.Delete == nil,
+		Owner: g.ledger.OwnerID, New: g.ledger.Fresh, Key: key, Lies: k.scopeOf(g, key), Within: k.Within, Undeletable: k.Delete == nil,
 		Tagged: k.Tag != nil, GoneAfter: k.GoneAfter, Settle: service.Settle,
 		Poll: service.Poll, Slowly: service.slowly(), Leads: g.engine.Creates.Leads(), Deleting: g.ledger.Leaving,
 	}

@@ -94,16 +94,15 @@ func (s *story) passes(d time.Duration) {
 	}
 }
 
-// list may be behind, and hides one thing, but not in two calls that follow each other. With tags it doesn't hide the user's own: the
-// engine looks only once whether a name is free, where a tag proves what is ours. Nor does it hide what an older ledger that was put back
-// lacks: there would be another one until the owner is deleted.
+// list may be behind, and hides one thing, but not in two calls that follow each other. With tags it doesn't hide the user's own: the engine
+// may look only once whether a name is free, where a tag proves what is ours.
 func (s *story) list(fits func(*life) bool) (found []thing) {
 	now, hides := s.clock.Now(), !s.hidden && s.random.IntN(8) == 0
 	s.hidden = false
 	for _, l := range s.lives {
 		switch {
 		case !fits(l) || now.Before(l.appears) || l.gone && !now.Before(l.fades):
-		case hides && !s.hidden && (l.ours && !s.restored || s.variant != withTags):
+		case hides && !s.hidden && (l.ours || s.variant != withTags):
 			s.hidden = true
 		default:
 			found = append(found, *l.thing)

@@ -16,7 +16,7 @@ import (
 func TestDecide_doesNotWaitForAClockThatWasAhead(t *testing.T) {
 	t.Parallel()
 	ahead := &metav1.Time{Time: epoch.Add(1000 * time.Hour)}
-	began := Sight{Began: epoch, Listed: true, Turn: TurnGranted}
+	began := Sight{Began: epoch, Listed: true, Twice: true, Turn: TurnGranted}
 	wanted := traits{tagged: true, claims: []uint8{claimCreate}}.wish(claimCreate)
 	gone := traits{tagged: true, claims: []uint8{claimCreate}}.wish(claimNone)
 	wanted.Leads, gone.Leads = epoch.Add(-100*settled), epoch.Add(-100*settled)

@@ -24,7 +24,11 @@ var breaks = map[string]decider{
 		if d := Next(w, e, s, now); d.Verb != LookByName || !w.Wanted {
 			return d
 		}
-		s.Listed = true
+		s.Listed, s.Twice = true, true
+		return Next(w, e, s, now)
+	},
+	"what may exist is looked for once": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
+		s.Twice = s.Listed
 		return Next(w, e, s, now)
 	},
 	"what failed was seen to be absent": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
@@ -140,6 +144,7 @@ var foundIn = map[string]string{
 	"the user's own is deleted":                          "no tags, by name",
 	"what exists needs no choice":                        "tags, by name, with a choice",
 	"what is broken is left alone":                       "tags, and ours breaks",
+	"what may exist is looked for once":                  "tags, a backup, and lists hide",
 	"whatever has the name is ours":                      "tags, by name, which is unique",
 }
 

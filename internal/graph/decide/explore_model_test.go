@@ -43,6 +43,8 @@ type traits struct {
 	tagged, unique, saysWho, comesBack bool
 	// lags: lists still show what is gone, for less than a tick.
 	lags bool
+	// hides: a list may not show ours, but not two that follow each other.
+	hides bool
 	// What happens besides: our resources are changed; one create makes two; the ledger is restored from a backup.
 	drifts, doubles, restores bool
 	// chooses: a choice is made for it. breaks: ours may break, so that remedies help, or don't.
@@ -109,6 +111,7 @@ type process struct {
 	answer, answerID uint8
 
 	listed, twice, turn, wrote, compared, changes, applied, mended, chosen bool
+	hid                                                                    bool // the last list did hide ours
 }
 
 type state struct {

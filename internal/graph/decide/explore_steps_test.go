@@ -45,8 +45,28 @@ func (m *model) process(s state, i int) {
 	if m.lags {
 		m.newest(s, i)
 	}
+	if m.hides {
+		m.hidden(s, i)
+	}
 	m.step(&s, i)
 	m.found("goes on", s)
+}
+
+// hidden has a process continue with a list that doesn't show ours. Where nothing was listed before in the round, the sweep lists twice.
+func (m *model) hidden(s state, i int) {
+	p := &s.processes[i]
+	sweeps := p.stage == stageSweeping && p.listed
+	lists := p.stage == stageDeciding && m.decide(m.wish(p.claim), m.entry(p.ledger), m.sight(&s, p), epoch).Verb == LookByName
+	if p.hid || !sweeps && !lists {
+		return
+	}
+	shown := s.resources
+	for j := range s.resources {
+		s.resources[j].listed = s.resources[j].listed && s.resources[j].theirs
+	}
+	m.step(&s, i)
+	s.resources, p.hid = shown, p.on
+	m.found("goes on with a list that hides ours", s)
 }
 
 // newest has a process continue with a list that isn't behind, although others may be, before it and after it.
@@ -227,7 +247,7 @@ func (r resource) seen() uint8 {
 }
 
 func (m *model) list(s *state, p *process) {
-	p.twice, p.listed = p.listed, true
+	p.twice, p.listed, p.hid = p.listed, true, false
 	for i, r := range s.resources {
 		switch p.list[i] = 0; {
 		case !r.listed || r.theirs && !m.titled():

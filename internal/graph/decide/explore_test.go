@@ -17,6 +17,7 @@ var worlds = map[string]traits{
 	"tags":                           {claims: []uint8{claimCreate}, tagged: true, drifts: true, budget: 2},
 	"tags, one create makes two":     {claims: []uint8{claimCreate}, tagged: true, doubles: true, budget: 1},
 	"tags, and a backup":             {claims: []uint8{claimCreate}, tagged: true, restores: true, budget: 2},
+	"tags, a backup, and lists hide": {claims: []uint8{claimCreate}, tagged: true, restores: true, hides: true, budget: 2},
 	"tags, the claim changes":        {claims: []uint8{claimCreate, claimUse}, tagged: true, budget: 2},
 	"tags, gone ones come back":      {claims: []uint8{claimCreate}, tagged: true, comesBack: true, budget: 1},
 	"tags, names are unique":         {claims: []uint8{claimCreate}, tagged: true, unique: true, budget: 2},

@@ -91,7 +91,7 @@ func (d decision) begin() Step {
 	if s, must := d.takeTurn(); must {
 		return s
 	}
-	if !d.w.Tagged && d.w.Fresh.Title != "" && !d.s.Twice { // what has the name would be taken for ours later, and a list may be wrong once
+	if !d.s.Twice && !d.isFirst() { // a list may be wrong once
 		return d.look()
 	}
 	if s, must := d.awaitsRemoval(); must {
@@ -107,6 +107,9 @@ func (d decision) begin() Step {
 	}
 	return Step{Verb: Create, Entry: &e}
 }
+
+// isFirst reports whether nothing can be what a create is about to make: the owner's ID is new, and proves what is ours.
+func (d decision) isFirst() bool { return d.w.New && (d.w.Tagged || d.w.Fresh.Title == "") }
 
 // hadName are the IDs of what a list of this round has shown. What it shows has the name.
 func (d decision) hadName() []string {

@@ -9,6 +9,30 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
+// A list may be wrong once, and a ledger older than what it lacks. Nothing carries the ID of a new owner, but anything may have a name.
+func TestObtain_looksOnceForWhatANewOwnerCannotHave(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		traits
+		fresh bool
+		verb  Verb
+	}{
+		"tags":                         {traits{tagged: true, claims: []uint8{claimCreate}}, false, LookByName},
+		"tags, a new owner":            {traits{tagged: true, claims: []uint8{claimCreate}}, true, Prepare},
+		"tags, a name, a new owner":    {traits{tagged: true, claims: []uint8{claimCreateNamed}}, true, Prepare},
+		"no tags":                      {traits{claims: []uint8{claimCreate}}, false, LookByName},
+		"no tags, a new owner":         {traits{claims: []uint8{claimCreate}}, true, Prepare},
+		"no tags, a name, a new owner": {traits{claims: []uint8{claimCreateNamed}}, true, LookByName},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := c.wish(c.claims[0])
+			w.New = c.fresh
+			NewWithT(t).Expect(Next(w, nil, Sight{Began: epoch, Turn: TurnGranted, Listed: true}, epoch).Verb).To(Equal(c.verb))
+		})
+	}
+}
+
 // What comes after a key may stay in the ledger when the key has left it. If the spec has turned their order round by then, the ledger would
 // have a cycle, and nothing of that could ever be deleted.
 func TestObtain_doesNotCloseACycleInTheLedger(t *testing.T) {

@@ -34,8 +34,8 @@ var rules = []struct {
 			return "the last attempt hasn't settled"
 		case e != nil && e.State == ledgerv1.Pending && !s.Twice:
 			return "what was attempted was looked for once only"
-		case !w.Tagged && w.Fresh.Title != "" && !s.Twice:
-			return "what has the name was looked for once only, and no tag will tell it from ours"
+		case !s.Twice && (!w.New || !w.Tagged && w.Fresh.Title != ""):
+			return "what may exist was looked for once only"
 		}
 		for _, o := range s.List {
 			if w.Tagged && o.Tag.Owner == w.Owner && o.Tag.Key == w.Key && !(decision{w: w}).isTheirs(o.ID) {

@@ -17,6 +17,8 @@ type Wish struct {
 	Claim    Claim
 	// Owner is the owner's ID outside, and Key the name within its graph: the tag that proves a resource ours.
 	Owner, Key string
+	// New: the owner's ID is new, so nothing can carry it.
+	New bool
 	// Fresh is the entry of a resource before anything is known of it.
 	Fresh ledgerv1.Entry
 	// Undeletable: the kind has only resources of the user's own.
