@@ -61,6 +61,9 @@ func (d decision) obtain() Step {
 		return ends(phases.Failed("%s %s has the name %q and wasn't made for this object: choose another name, or have the spec use it as your own",
 			d.w.Kind, others[0].ID, d.w.Claim.Title).Because(string(fault.Conflict)))
 	case len(others) == 1:
+		if !d.s.Twice { // a list may be wrong once, and another one may have the name
+			return d.look()
+		}
 		if d.s.ID != others[0].ID {
 			return d.lookAt(others[0].ID)
 		}

@@ -71,3 +71,15 @@ func TestKeep_forgetsWhatIsLostIfTheSpecNamesAnotherOne(t *testing.T) {
 	gone := Sight{Began: epoch, ID: "2", Gone: []string{"2"}}
 	NewWithT(t).Expect(Next(w, &bound, gone, epoch).Verb).To(Equal(Forget))
 }
+
+// Of two that have a name neither is used, and one list may hide one of them.
+func TestObtain_usesWhatTwoListsShowAlone(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	w := traits{tagged: true, claims: []uint8{claimUseOrCreate}}.wish(claimUseOrCreate)
+	one, other := Thing{ID: "1", Phase: phases.Ready()}, Thing{ID: "2", Phase: phases.Ready()}
+	s := Sight{Began: epoch, Turn: TurnGranted, Listed: true, List: []Thing{one}}
+	g.Expect(Next(w, nil, s, epoch).Verb).To(Equal(LookByName))
+	s.Twice, s.List = true, []Thing{one, other}
+	g.Expect(Next(w, nil, s, epoch).Phase.Reason).To(Equal("Ambiguous"))
+}

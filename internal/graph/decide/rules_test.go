@@ -179,6 +179,9 @@ var rules = []struct {
 		if (d.Verb == Adopt || d.Verb == Use) && (s.ID != d.Entry.ID || s.Object == nil && w.GoneAfter == 0) {
 			return "only a list shows it"
 		}
+		if d.Verb == Use && !w.Claim.Uses && !s.Twice {
+			return "a list may hide another one of that name"
+		}
 		return ""
 	}},
 	{"adopted is what carries our tag, or was tried by us", func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {

@@ -118,7 +118,9 @@ func tableRows() []row {
 		{"nothing", "a list shows one with our tag", nil, Sight{Turn: TurnGranted, Listed: true, List: []Thing{ready}}},
 		{"nothing", "one with our tag, read by its ID", nil, Sight{Turn: TurnGranted, Listed: true, List: []Thing{ready}, ID: "2", Object: &ready}},
 		{"nothing", "two with our tag", nil, Sight{Turn: TurnGranted, Listed: true, List: []Thing{ready, second}, ID: "2", Object: &ready}},
-		{"nothing", "one of that name, without our tag", nil, Sight{Turn: TurnGranted, Listed: true, List: []Thing{strange}, ID: "2", Object: &strange}},
+		{"nothing", "twice one of that name, without our tag", nil, Sight{
+			Turn: TurnGranted, Listed: true, Twice: true, List: []Thing{strange}, ID: "2", Object: &strange,
+		}},
 		{"refused a moment ago", "nothing yet", quota, Sight{}},
 		{"pending", "nothing yet", pending, Sight{}},
 		{"pending", "still at work", pending, Sight{Attempt: Attempt{Known: true, Running: true}}},
