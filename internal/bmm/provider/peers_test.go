@@ -51,7 +51,7 @@ func TestPeersGetWrong_aFailedGetClearsNothing(t *testing.T) {
 			cluster := f.CreateCluster("demo", grouped)
 			f.UntilReady(cluster)
 			machine := f.CreateMachine("demo", "worker-1", bootData)
-			f.UntilReady(machine)
+			f.UntilProvisioned(machine)
 			f.UntilInEffect(cluster)
 			before := remembered(f, cluster, machine)
 			for _, operation := range looks {
