@@ -2,9 +2,11 @@ package graph_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
@@ -121,6 +123,22 @@ func TestDelete_isNotDoneWhileTheRestCannotBeLookedFor(t *testing.T) {
 	owner, done := f.delete()
 	f.Expect(done).To(BeFalse())
 	f.expectCondition(owner, "Ready", metav1.ConditionUnknown, "Transient", "connection refused")
+}
+
+// The second of the two searches isn't made when the first one fails: it would fail, too, and the condition would say so twice.
+func TestDelete_saysOnceWhyTheRestCannotBeLookedFor(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	f.Expect(f.round(f.owner(), graph.Create())).To(Succeed())
+	f.update(f.ledger(), func(l *ledgerv1.Ledger) { l.Spec.Entries = nil })
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	f.service.failing("find", errors.New("connection refused"))
+	before := f.service.called("find")
+	owner, done := f.delete()
+	f.Expect(done).To(BeFalse())
+	f.expectCondition(owner, "Ready", metav1.ConditionUnknown, "Transient", "connection refused")
+	f.Expect(strings.Count(meta.FindStatusCondition(owner.Status.Conditions, "Ready").Message, "connection refused")).To(Equal(1))
+	f.Expect(f.service.called("find") - before).To(Equal(1))
 }
 
 // A newer version has written it, perhaps: the rest continues, and nothing is forgotten.

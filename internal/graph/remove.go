@@ -148,7 +148,10 @@ func (k *Kind[T]) search(ctx context.Context, g *Graph) error {
 	var errs []error
 	for _, in := range k.scopes(g) {
 		for range 2 - g.searched[searchOf(k.Name, in)] {
-			errs = append(errs, g.ask(k.Service, func() error { return (&round[T]{Handle: handleOf(g, k, "")}).find(ctx, "", in) }))
+			if err := g.ask(k.Service, func() error { return (&round[T]{Handle: handleOf(g, k, "")}).find(ctx, "", in) }); err != nil {
+				errs = append(errs, err)
+				break
+			}
 		}
 	}
 	return errors.Join(errs...)
