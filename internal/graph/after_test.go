@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/creates"
 )
@@ -101,4 +103,42 @@ func TestDelete_ofTwoThatChangeTheirOrder(t *testing.T) {
 		owner, done := f.deletes()
 		f.Expect(done).To(BeTrue(), "%s: %v", unready, meta.FindStatusCondition(owner.Status.Conditions, "Ready"))
 	}
+}
+
+// Two change their order while what the second one comes after isn't ready, and the first one is gone: it is made again, after the second.
+// While it exists the service doesn't delete that.
+func TestDelete_ofTwoThatChangeTheirOrderWhenOneIsGone(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	theirs := f.put("theirs")
+	round := func(turned bool) {
+		g, kind := f.graphOf(f.owner())
+		w := f.want("gate")
+		w.Claim = graph.Use(theirs.id)
+		gate := graph.Add(g, kind, w)
+		if turned {
+			graph.Add(g, kind, f.want("first", graph.Add(g, kind, f.want("second", gate))))
+		} else {
+			graph.Add(g, kind, f.want("second", gate, graph.Add(g, kind, f.want("first"))))
+		}
+		_, err := g.Reconcile(t.Context())
+		f.Expect(err).NotTo(HaveOccurred())
+	}
+	round(false)
+	f.service.things[theirs.id].creating = true // it isn't ready
+	delete(f.service.things, f.service.mustFind("first").id)
+	for range 3 {
+		round(true)
+	}
+	f.Expect(f.service.keys()).To(Equal([]string{"", "first", "second"}))
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	needed := "delete " + f.service.mustFind("second").id
+	f.service.before = func(call string) error {
+		if call == needed && len(f.service.things) > 2 {
+			return &fault.Error{Class: fault.Conflict, Err: errors.New("it is in use")}
+		}
+		return nil
+	}
+	owner, done := f.deletes()
+	f.Expect(done).To(BeTrue(), "%v %v", f.service.changes(), meta.FindStatusCondition(owner.Status.Conditions, "Ready"))
 }

@@ -129,12 +129,15 @@ func (d decision) claimChanged() (_ Step, changed bool) {
 	return ends(p.Because(ReasonClaimChanged)), true
 }
 
-// after is what it comes after. Until what the spec says is ready, it may still need what it came after. What comes after it in the
-// ledger is left out until that has changed, too: none of a circle could ever be deleted.
+// after is what it comes after. Until what the spec says is ready, it may still need what it came after, but not what has left the ledger:
+// that is gone, and one that is made under its key may come after this one. What comes after it in the ledger is left out until that has
+// changed, too: none of a circle could ever be deleted.
 func (d decision) after() []string {
 	var all []string
 	if d.w.Before != "" {
-		all = slices.Clone(d.e.After)
+		all = slices.DeleteFunc(slices.Clone(d.e.After), func(key string) bool {
+			return d.w.Ledger[key] == nil && !slices.Contains(d.w.Fresh.After, key)
+		})
 	}
 	for _, key := range d.w.Fresh.After {
 		if !slices.Contains(all, key) && !d.comesAfter(key, map[string]bool{}) {
