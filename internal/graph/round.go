@@ -118,7 +118,7 @@ func (r *round[T]) write(ctx context.Context, s decide.Step) error {
 	switch s.Verb {
 	case decide.Release, decide.Forget:
 		before := r.entry()
-		if r.wish.Wanted && before.Foreign { // wanted under another claim: fail if the spec that says so is stale
+		if r.wish.Wanted && (before.Foreign || r.wish.Claim.Uses) { // wanted under another claim: fail if the spec that says so is stale
 			if err := r.g.ledger.Current(ctx); err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/graph"
 )
 
 // A manager has just begun, and its cache of owners is behind that of ledgers: the spec that it has doesn't name all that exists.
@@ -33,6 +34,23 @@ func TestReconcile_createsNothingByASpecThatIsBehind(t *testing.T) {
 	f.Expect(f.service.changes()).To(BeEmpty())
 	f.Expect(f.ownsNothing(f.owner())).To(BeTrue(), "the intention was taken back")
 	f.madeAll()
+}
+
+// The spec named one of the user's own when it was read. By the newest one another create needs the user.
+func TestReconcile_makesNothingLostAgainAfterASpecThatIsBehind(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	f.ifLost = "make another one"
+	behind, theirs := f.outdated(), f.put("theirs")
+	f.Expect(f.round(f.owner(), graph.Create())).To(Succeed())
+	delete(f.service.things, f.service.mustFind("lonely").id)
+	for range 2 {
+		_ = f.round(behind, graph.Use(theirs.id))
+	}
+	for range 2 {
+		f.Expect(f.round(f.owner(), graph.Create())).To(Succeed())
+	}
+	f.Expect(f.service.called("create lonely")).To(Equal(1), "%v", f.service.calls)
 }
 
 // outdated is the owner as it was before its spec changed.
