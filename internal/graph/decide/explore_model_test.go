@@ -99,8 +99,8 @@ const (
 // process is one round of one controller, and what it has seen.
 type process struct {
 	on bool
-	// fresh: its ledger is the newest one, so its write succeeds.
-	fresh            bool
+	// fresh: its ledger is the newest one, so its write succeeds. First: there was none when its round began.
+	fresh, first     bool
 	claim, stage     uint8
 	began            uint8 // an age
 	ledger           record

@@ -56,7 +56,7 @@ func (m *model) process(s state, i int) {
 func (m *model) hidden(s state, i int) {
 	p := &s.processes[i]
 	sweeps := p.stage == stageSweeping && p.listed
-	lists := p.stage == stageDeciding && m.decide(m.wish(p.claim), m.entry(p.ledger), m.sight(&s, p), epoch).Verb == LookByName
+	lists := p.stage == stageDeciding && m.comesNext(&s, p).Verb == LookByName
 	if p.hid || !sweeps && !lists {
 		return
 	}
@@ -92,7 +92,9 @@ func (m *model) round(claim uint8, ledger record) process {
 }
 
 func (m *model) begin(s state, i int) {
-	s.processes[i] = m.round(s.claim, s.ledger)
+	p := m.round(s.claim, s.ledger)
+	p.first = s.tokens == 0 && s.ledger == record{} && s.before == record{}
+	s.processes[i] = p
 	m.found("begins", s)
 	if s.before != s.ledger {
 		behind := m.round(s.claim, s.before)
@@ -137,8 +139,14 @@ func (m *model) step(s *state, i int) {
 	case stageSweeping:
 		m.sweep(s, p)
 	default:
-		m.do(s, p, m.decide(m.wish(p.claim), m.entry(p.ledger), m.sight(s, p), epoch))
+		m.do(s, p, m.comesNext(s, p))
 	}
+}
+
+func (m *model) comesNext(s *state, p *process) Step {
+	w := m.wish(p.claim)
+	w.New = p.first
+	return m.decide(w, m.entry(p.ledger), m.sight(s, p), epoch)
 }
 
 func (m *model) do(s *state, p *process, d Step) {
@@ -200,7 +208,8 @@ func (m *model) current(s *state, p *process) bool {
 
 // finish writes what a step says, and ends the round where it does.
 func (m *model) finish(s *state, p *process, d Step) {
-	if lets := d.Verb == Release || d.Verb == Forget; lets && p.ledger.foreign && !m.current(s, p) || (lets || d.Entry != nil) && !m.write(s, p, d) {
+	lets, another := d.Verb == Release || d.Verb == Forget, p.ledger.foreign || m.wish(p.claim).Claim.Uses
+	if lets && another && !m.current(s, p) || (lets || d.Entry != nil) && !m.write(s, p, d) {
 		return
 	}
 	switch {

@@ -31,7 +31,7 @@ func wishes() (all []Wish) {
 					w := traits{tagged: tagged, comesBack: variant == 1, claims: []uint8{claimCreate}}.wish(claimNone)
 					if claim != nil {
 						w.Wanted, w.Claim, w.Before, w.Updates = true, *claim, before, variant > 1
-						w.Again, w.Moved = variant > 2, variant == 4
+						w.Again, w.Moved, w.New = variant > 2, variant == 4, variant == 0
 						w.Fresh = ledgerv1.Entry{Kind: "thing", Condition: "Ready", State: ledgerv1.Refused, Title: claim.Title}
 						if variant == 5 {
 							w.IfLost = "get another one"
