@@ -58,6 +58,8 @@ type Graph struct {
 	// aren't in the ledger.
 	searched map[string]int
 	strays   map[string]*ledgerv1.Entry
+	// inUse: a service has refused a deletion, because something else uses what is to go.
+	inUse bool
 	// gone are the IDs, by kind and scope, that are proven to be gone: a list may be behind.
 	gone map[string][]string
 	// stopped are the services that didn't answer in time, with the error: they aren't called again in this reconcile.
@@ -310,6 +312,9 @@ func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, err error
 		report.add(ReadyCondition, "", several, phases.Of(err))
 	}
 	g.remove(ctx, report)
+	if err := g.findUsers(ctx); err != nil {
+		report.add(ReadyCondition, "", several, phases.Of(err))
+	}
 	g.reportUnproven(report)
 	gone := len(g.ledger.Entries) == 0 && len(report.findings) == 0
 	if gone {

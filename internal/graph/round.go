@@ -385,7 +385,8 @@ func (r *round[T]) delete(ctx context.Context, id string, in Scope) error {
 	switch fault.ClassOf(err) {
 	case fault.NotFound:
 		return nil
-	case fault.Conflict: // another operation on it is in progress
+	case fault.Conflict: // another operation on it is in progress, or something uses it
+		r.g.inUse = true
 		return &fault.Error{Class: fault.Busy, Err: err}
 	}
 	return err
