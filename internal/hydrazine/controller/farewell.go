@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/overlay"
@@ -50,8 +51,7 @@ func (r *groupReconciler) emptied(ctx context.Context, group *resourcev1.Resourc
 }
 
 // reached connects to the central of a group that was deleted while no manager ran, and reports whether that is to be emptied. Once
-// this has begun, the group's status says that the central ends. The cache may still have a group that is gone, for which it isn't made
-// again: nothing would delete it.
+// this has begun, the group's status says that the central ends.
 func (r *groupReconciler) reached(ctx context.Context, group *resourcev1.ResourceGroup) bool {
 	ready := condition(group, resourcev1.CentralReadyCondition)
 	if ready == nil || ready.Reason != reasonDone || group.Status.ManagedResourceCount == 0 {
@@ -59,12 +59,21 @@ func (r *groupReconciler) reached(ctx context.Context, group *resourcev1.Resourc
 	}
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
-	now := &resourcev1.ResourceGroup{}
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(group), now); err != nil || now.UID != group.UID {
+	if held, err := r.held(ctx, group); err != nil || !held {
 		return false
 	}
 	_, _, err := r.networks.ensure(ctx, group.UID)
 	return err == nil
+}
+
+// held reports whether the API server has a group with our finalizer. The cache may still have one that is gone, or that only others hold.
+// No central is made for that: nothing would delete it.
+func (r *groupReconciler) held(ctx context.Context, group *resourcev1.ResourceGroup) (bool, error) {
+	now := &resourcev1.ResourceGroup{}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(group), now); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	return now.UID == group.UID && controllerutil.ContainsFinalizer(now, resourcev1.ResourceGroupFinalizer), nil
 }
 
 // parts reports whether a network that is deleted may go: the DPUs have got that it is empty, or had their time.
