@@ -31,14 +31,15 @@ var errEmptying = errors.New("OVN still removes the network from the DPUs")
 
 // emptied removes a network's rows before its central is deleted, and reports whether the DPUs have got that, or had their
 // time. If an agent is dead, ovn-controller still removes the host's flows, and nothing else tells it to.
-func (r *groupReconciler) emptied(ctx context.Context, group *resourcev1.ResourceGroup) bool {
+func (r *groupReconciler) emptied(ctx context.Context, group *resourcev1.ResourceGroup) (bool, error) {
 	network := r.networks.find(group.UID)
 	if network == nil {
-		return !r.reached(ctx, group)
+		reached, err := r.reached(ctx, group)
+		return !reached, err
 	}
 	wanted, err := overlay.Topology(group, nil, overlay.Outside{})
 	if err != nil {
-		return true
+		return true, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, emptyTimeout)
 	defer cancel()
@@ -47,23 +48,24 @@ func (r *groupReconciler) emptied(ctx context.Context, group *resourcev1.Resourc
 	if err == nil {
 		southbound, chassis, err = network.north.Arrived()
 	}
-	return network.parts(time.Now(), err != nil, southbound, chassis)
+	return network.parts(time.Now(), err != nil, southbound, chassis), nil
 }
 
 // reached connects to the central of a group that was deleted while no manager ran, and reports whether that is to be emptied. Once
-// this has begun, the group's status says that the central ends.
-func (r *groupReconciler) reached(ctx context.Context, group *resourcev1.ResourceGroup) bool {
+// this has begun, the group's status says that the central ends. An error means that it isn't known: a central that is deleted then has told
+// the DPUs nothing.
+func (r *groupReconciler) reached(ctx context.Context, group *resourcev1.ResourceGroup) (bool, error) {
 	ready := condition(group, resourcev1.CentralReadyCondition)
 	if ready == nil || ready.Reason != reasonDone || group.Status.ManagedResourceCount == 0 {
-		return false
+		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
 	if held, err := r.held(ctx, group); err != nil || !held {
-		return false
+		return false, err
 	}
 	_, _, err := r.networks.ensure(ctx, group.UID)
-	return err == nil
+	return err == nil, nil
 }
 
 // held reports whether the API server has a group with our finalizer. The cache may still have one that is gone, or that only others hold.

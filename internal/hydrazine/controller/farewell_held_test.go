@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -53,4 +55,38 @@ func TestGroup_thatOnlyOthersHoldGetsNoCentralAgain(t *testing.T) {
 	f.Consistently(func() string { return fmt.Sprintf("%s/ovn-%s", f.dir, group.UID) }, "4s").ShouldNot(BeADirectory())
 	f.Expect(f.client.Get(t.Context(), client.ObjectKeyFromObject(group), group)).To(Succeed())
 	f.Expect(group.Finalizers).To(ConsistOf("example.com/backup"))
+}
+
+// refusing is an API server that refuses some requests.
+type refusing struct {
+	http.RoundTripper
+	refuses func(*http.Request) bool
+}
+
+func (r refusing) RoundTrip(request *http.Request) (*http.Response, error) {
+	if r.refuses(request) {
+		return &http.Response{StatusCode: http.StatusInternalServerError, Body: http.NoBody, Request: request}, nil
+	}
+	return r.RoundTripper.RoundTrip(request)
+}
+
+// As long as the API server doesn't say whether the group is still there, its central isn't deleted.
+func TestGroup_tellsItsDPUsThoughTheAPIServerFails(t *testing.T) {
+	t.Parallel()
+	f := start(t).run()
+	group, agent, said, deletion := f.watched()
+	f.becomes(group, resourcev1.ReadyCondition, metav1.ConditionTrue, "")
+	f.stop()
+	agent.Refuse(errDead)
+	f.Expect(f.client.Delete(t.Context(), group)).To(Succeed())
+	var asked atomic.Int32
+	f.wrap = func(to http.RoundTripper) http.RoundTripper {
+		return refusing{to, func(r *http.Request) bool {
+			return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/resourcegroups/blue") && asked.Add(1) == 1
+		}}
+	}
+	f.run()
+	f.gone(group)
+	f.Expect(asked.Load()).To(BeNumerically(">", 1))
+	f.Eventually(said).Should(deletion)
 }

@@ -27,6 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -68,12 +69,13 @@ type fixture struct {
 	beside    []string // other namespaces
 	number    int
 	lease     time.Duration
-	plaintext bool              // DPUs reach the centrals so
-	closed    atomic.Bool       // centrals that aren't open to the DPUs yet stay so
-	onItsWay  atomic.Bool       // what is asked of centrals takes its time
-	replaced  atomic.Bool       // centrals are others than those that were there first
-	faults    interceptor.Funcs // of what the controllers say to the API server
-	failures  atomic.Int32      // errors of reconcilers in the log
+	plaintext bool                  // DPUs reach the centrals so
+	closed    atomic.Bool           // centrals that aren't open to the DPUs yet stay so
+	onItsWay  atomic.Bool           // what is asked of centrals takes its time
+	replaced  atomic.Bool           // centrals are others than those that were there first
+	faults    interceptor.Funcs     // of what the controllers say to the API server
+	failures  atomic.Int32          // errors of reconcilers in the log
+	wrap      transport.WrapperFunc // of all that the manager says to the API server, past its cache
 	stop      func()
 	// agents by chassis.
 	agents map[string]*agentstest.Agent
@@ -158,7 +160,9 @@ func (f *fixture) run() *fixture {
 	for _, name := range f.beside {
 		namespaces[name] = cache.Config{}
 	}
-	mgr, err := ctrl.NewManager(testenv.Config(f.t), ctrl.Options{
+	config := testenv.Config(f.t)
+	config.Wrap(f.wrap)
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: testenv.Scheme(f.t), Metrics: metricsserver.Options{BindAddress: "0"},
 		Cache: cache.Options{
 			DefaultNamespaces: namespaces,

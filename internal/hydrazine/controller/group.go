@@ -74,8 +74,12 @@ func (r *groupReconciler) delete(ctx context.Context, group *resourcev1.Resource
 	if !controllerutil.ContainsFinalizer(group, resourcev1.ResourceGroupFinalizer) {
 		return ctrl.Result{}, nil
 	}
+	emptied, err := r.emptied(ctx, group)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("look whether the OVN central is to be emptied: %w", err)
+	}
 	failed := errEmptying
-	if r.emptied(ctx, group) {
+	if emptied {
 		failed = r.networks.forget(ctx, group.UID)
 	}
 	if failed == nil {
