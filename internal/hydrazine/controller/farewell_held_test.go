@@ -90,3 +90,32 @@ func TestGroup_tellsItsDPUsThoughTheAPIServerFails(t *testing.T) {
 	f.Expect(asked.Load()).To(BeNumerically(">", 1))
 	f.Eventually(said).Should(deletion)
 }
+
+// A manager that takes over may have a cache from before the group was deleted.
+func TestGroup_thatIsGoneGetsNoCentralByAnotherManager(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	var old atomic.Pointer[resourcev1.ResourceGroup]
+	var seen atomic.Int32
+	f.faults.Get = func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+		if group, is := object.(*resourcev1.ResourceGroup); is && old.Load() != nil {
+			old.Load().DeepCopyInto(group)
+			seen.Add(1)
+			return nil
+		}
+		return c.Get(ctx, key, object, options...)
+	}
+	f.run()
+	group := f.group("blue")
+	f.becomes(group, resourcev1.CentralReadyCondition, metav1.ConditionTrue, "")
+	was := group.DeepCopy()
+	f.Expect(was.Finalizers).NotTo(BeEmpty())
+	f.Expect(f.client.Delete(t.Context(), group)).To(Succeed())
+	f.gone(group)
+	f.stop()
+	old.Store(was)
+	f.host("blue", 2) // so that its group is reconciled
+	f.run()
+	f.Consistently(func() string { return fmt.Sprintf("%s/ovn-%s", f.dir, was.UID) }, "4s").ShouldNot(BeADirectory())
+	f.Expect(seen.Load()).NotTo(BeZero())
+}

@@ -109,6 +109,11 @@ func (r *groupReconciler) reconcile(ctx context.Context, group *resourcev1.Resou
 	if group.Spec.NetworkImplementationType == resourcev1.FabricNetwork {
 		return r.record(ctx, group, inGroup)
 	}
+	if r.networks.find(group.UID) == nil {
+		if held, err := r.held(ctx, group); err != nil || !held {
+			return err
+		}
+	}
 	network, found, err := r.networks.ensure(ctx, group.UID)
 	if errors.Is(err, central.ErrOnItsWay) {
 		unmet(group, resourcev1.CentralReadyCondition, reasonCentralStarting, "the OVN central doesn't run yet: "+err.Error())
