@@ -179,6 +179,9 @@ func (g *Graph) Names(kind, id string) bool {
 	return g.Unproven(kind, id)
 }
 
+// IsYours reports whether the ledger has a resource as the user's own, under any key, or had it so and has released it.
+func (g *Graph) IsYours(kind, id string) bool { return g.ledger.IsYours(kind, id) }
+
 // Unproven reports whether spec or status show a resource that the ledger lacks, and nothing proves whose it is.
 func (g *Graph) Unproven(kind, id string) bool {
 	return slices.ContainsFunc(g.unproven, func(o shown) bool { return o.Kind == kind && o.ID == id })

@@ -128,7 +128,8 @@ func (r *resources) awaitRange(ctx context.Context, name, cidr string, in graph.
 	for _, s := range all {
 		is, _ := netip.ParsePrefix(s.CIDR)
 		stays := slices.ContainsFunc(r.subnets, func(one namedOne[ibm.Subnet]) bool { return one.handle.ID() == s.ID })
-		if is.Overlaps(wanted) && !stays && r.graph.Names(infrav1.KindSubnet, s.ID) {
+		leaves := !stays && r.graph.Names(infrav1.KindSubnet, s.ID) && !r.graph.IsYours(infrav1.KindSubnet, s.ID)
+		if leaves && is.Overlaps(wanted) {
 			r.ranged[name] = true
 			return &fault.Error{Class: fault.Busy, Err: fmt.Errorf("subnet %s has some of the addresses %s until it is deleted, as it has left the "+
 				"spec. A load balancer that names no subnets leaves it when there is another subnet: if there is none, add one to "+

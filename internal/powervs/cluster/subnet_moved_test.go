@@ -45,3 +45,20 @@ func TestSubnets_stayWhileTheLoadBalancerIsInThem(t *testing.T) {
 	f.Eventually(func() []string { return f.Made(sim.KindSubnet) }).Should(ContainElement("free"))
 	f.Consistently(func() int { return f.Called("vpc.deleteSubnet") }, "1s").Should(BeZero())
 }
+
+// A subnet of the user's own isn't deleted when it leaves the spec: nothing waits for that.
+func TestSubnets_doNotWaitForTheRangeOfTheUsersOwn(t *testing.T) {
+	t.Parallel()
+	f := powervstest.Start(t)
+	own := f.MakeOwn()
+	c := f.CreateCluster("demo", func(c *infrav1.IBMPowerVSCluster) {
+		c.Spec.VPC.ID, c.Spec.VPCSubnets = own.VPC, []infrav1.Subnet{{ID: own.Subnet}}
+	})
+	f.UntilReady(c)
+	old, err := f.API().Subnet(t.Context(), powervstest.Region, own.Subnet)
+	f.Expect(err).NotTo(HaveOccurred())
+	powervstest.Change(f, c, func(c *infrav1.IBMPowerVSCluster) {
+		c.Spec.VPCSubnets = []infrav1.Subnet{{Name: "ranged", Zone: "us-south-1", Ipv4CidrBlock: old.CIDR}}
+	})
+	f.UntilReason(c, infrav1.VPCSubnetReadyCondition, "Invalid", "")
+}
