@@ -158,15 +158,16 @@ func (r *resources) moveBalancer(b *ibm.LoadBalancer) graph.Update {
 
 // aroundBalancer are the VPC, and what a load balancer is put into. One that exists, or may, doesn't come after subnets that don't exist
 // yet and are to have a certain range, unless none exists: they may wait for another one that it leaves for those. Until the other ones are
-// there it stays where it is, and so does what it is in.
+// there it stays where it is, and so does what it is in. The user's own is where the user has put it.
 func (r *resources) aroundBalancer(key string, spec infrav1.VPCLoadBalancerSpec) []graph.Ref {
-	after := []graph.Ref{r.vpc}
+	after, id := []graph.Ref{r.vpc}, r.graph.ID(key)
+	inAll := len(spec.Subnets) == 0 && spec.ID == "" && !r.graph.IsYours(infrav1.KindLoadBalancer, id)
 	exists := func(s namedOne[ibm.Subnet]) bool { return s.handle.ID() != "" }
-	moves := (r.graph.ID(key) != "" || r.graph.Attempted(key)) && slices.ContainsFunc(r.subnets, exists)
+	moves := (id != "" || r.graph.Attempted(key)) && slices.ContainsFunc(r.subnets, exists)
 	for _, s := range r.subnets {
 		named := slices.ContainsFunc(spec.Subnets, func(v infrav1.VPCResource) bool { return isOne(v, s.name, s.handle) })
 		_, ranged := r.ranged[s.name]
-		if named || len(spec.Subnets) == 0 && (exists(s) || !ranged || !moves) {
+		if named || inAll && (exists(s) || !ranged || !moves) {
 			after = append(after, s.handle)
 		}
 	}

@@ -62,3 +62,29 @@ func TestSubnets_doNotWaitForTheRangeOfTheUsersOwn(t *testing.T) {
 	})
 	f.UntilReason(c, infrav1.VPCSubnetReadyCondition, "Invalid", "")
 }
+
+// A load balancer of the user's own is where the user has put it. It doesn't come after the new subnets, so that no old one is kept for it.
+func TestSubnets_leaveBesideALoadBalancerOfTheUsersOwn(t *testing.T) {
+	t.Parallel()
+	for _, by := range []string{"ID", "name"} {
+		t.Run(by, func(t *testing.T) {
+			t.Parallel()
+			f := powervstest.Start(t)
+			own := f.MakeOwn()
+			c := f.CreateCluster("demo", func(c *infrav1.IBMPowerVSCluster) {
+				c.Spec.VPC.ID, c.Spec.LoadBalancers = own.VPC, []infrav1.VPCLoadBalancerSpec{{ID: own.Balancer}}
+				if by == "name" {
+					c.Spec.LoadBalancers = []infrav1.VPCLoadBalancerSpec{{Name: "own-balancer"}}
+				}
+			})
+			f.UntilReady(c)
+			old, err := f.API().Subnet(t.Context(), powervstest.Region, c.Status.VPCSubnet["demo-vpcsubnet-us-south-1"].ID)
+			f.Expect(err).NotTo(HaveOccurred())
+			powervstest.Change(f, c, func(c *infrav1.IBMPowerVSCluster) {
+				c.Spec.VPCSubnets = []infrav1.Subnet{{Name: "ranged", Zone: "us-south-1", Ipv4CidrBlock: old.CIDR}}
+			})
+			f.Eventually(func() []string { return f.Made(sim.KindSubnet) }).Should(ConsistOf("own-subnet", "ranged"))
+			f.UntilReady(c)
+		})
+	}
+}
