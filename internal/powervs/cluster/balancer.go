@@ -134,14 +134,14 @@ func (r *resources) checkBalancer(ctx context.Context, id string) error {
 }
 
 // moveBalancer puts a load balancer into all subnets of the cluster: one that leaves the spec can't be deleted as long as it is in it.
-// Those that wait for that come later.
+// Those that may wait for that come later.
 func (r *resources) moveBalancer(b *ibm.LoadBalancer) graph.Update {
 	var wanted []string
 	for _, s := range r.subnets {
 		switch o := s.handle.Object(); {
 		case o != nil && r.kinds.Subnet.Phase(o).State == phases.StateReady:
 			wanted = append(wanted, o.ID)
-		case !r.ranged[s.name]:
+		case r.comesFirst(s):
 			return graph.Update{}
 		}
 	}
@@ -156,18 +156,20 @@ func (r *resources) moveBalancer(b *ibm.LoadBalancer) graph.Update {
 	}
 }
 
-// aroundBalancer are the VPC, and what a load balancer is put into. One that exists, or may, doesn't come after subnets that don't exist
-// yet and are to have a certain range, unless none exists: they may wait for another one that it leaves for those. Until the other ones are
-// there it stays where it is, and so does what it is in. The user's own is where the user has put it.
+// comesFirst reports whether a subnet exists, or will without a certain range: for that it may wait until a load balancer leaves another.
+func (r *resources) comesFirst(s namedOne[ibm.Subnet]) bool {
+	return s.handle.ID() != "" || !r.ranged[s.name]
+}
+
+// aroundBalancer are the VPC, and what a load balancer is put into. One that exists, or may, comes after the subnets that come first, if
+// there are any. Until these are there it stays where it is, and so does what it is in. The user's own is where the user has put it.
 func (r *resources) aroundBalancer(key string, spec infrav1.VPCLoadBalancerSpec) []graph.Ref {
 	after, id := []graph.Ref{r.vpc}, r.graph.ID(key)
 	inAll := len(spec.Subnets) == 0 && spec.ID == "" && !r.graph.IsYours(infrav1.KindLoadBalancer, id)
-	exists := func(s namedOne[ibm.Subnet]) bool { return s.handle.ID() != "" }
-	moves := (id != "" || r.graph.Attempted(key)) && slices.ContainsFunc(r.subnets, exists)
+	moves := (id != "" || r.graph.Attempted(key)) && slices.ContainsFunc(r.subnets, r.comesFirst)
 	for _, s := range r.subnets {
 		named := slices.ContainsFunc(spec.Subnets, func(v infrav1.VPCResource) bool { return isOne(v, s.name, s.handle) })
-		_, ranged := r.ranged[s.name]
-		if named || inAll && (exists(s) || !ranged || !moves) {
+		if named || inAll && (r.comesFirst(s) || !moves) {
 			after = append(after, s.handle)
 		}
 	}

@@ -104,7 +104,7 @@ type resources struct {
 	// All of these are nil without create-infra.
 	vpc                              *graph.Handle[ibm.VPC]
 	subnets                          named[ibm.Subnet]
-	ranged                           map[string]bool // of subnets that are to have a certain range: it waits for one that leaves
+	ranged                           map[string]bool // the subnets that are to have a certain range: they may wait for one that leaves
 	groups                           named[ibm.SecurityGroup]
 	rules                            map[string][]*graph.Handle[ibm.SecurityGroupRule] // by the name of the group
 	balancers                        named[ibm.LoadBalancer]

@@ -83,7 +83,7 @@ func (r *resources) wantSubnet(name string, spec infrav1.Subnet) {
 		Key: subnetKey + cmp.Or(spec.ID, name), Condition: infrav1.VPCSubnetReadyCondition, After: []graph.Ref{r.vpc},
 		Claim: claimByName(spec.Name != "", name),
 		Create: func(ctx context.Context, key graph.Key) (graph.Call[ibm.Subnet], error) {
-			if err := r.awaitRange(ctx, name, spec.Ipv4CidrBlock, key.Scope); err != nil {
+			if err := r.awaitRange(ctx, spec.Ipv4CidrBlock, key.Scope); err != nil {
 				return nil, err
 			}
 			region, request := key.Scope[infrav1.KindRegion], ibm.SubnetRequest{
@@ -109,14 +109,12 @@ func (r *resources) wantSubnet(name string, spec infrav1.Subnet) {
 	if spec.ID != "" {
 		want.Claim = graph.UseChecked(spec.ID, func(ctx context.Context) (string, error) { return spec.ID, r.checkSubnet(ctx, spec.ID) })
 	}
-	if spec.ID == "" && spec.Ipv4CidrBlock != "" {
-		r.ranged[name] = false
-	}
+	r.ranged[name] = spec.ID == "" && spec.Ipv4CidrBlock != ""
 	r.subnets.add(name, graph.Add(r.graph, r.kinds.Subnet, want))
 }
 
 // awaitRange fails while a subnet of ours that has left the spec has some of the addresses: the service would refuse them.
-func (r *resources) awaitRange(ctx context.Context, name, cidr string, in graph.Scope) error {
+func (r *resources) awaitRange(ctx context.Context, cidr string, in graph.Scope) error {
 	wanted, _ := netip.ParsePrefix(cidr)
 	if !wanted.IsValid() { // none, so that the service chooses a free one; or it says what is wrong
 		return nil
@@ -130,7 +128,6 @@ func (r *resources) awaitRange(ctx context.Context, name, cidr string, in graph.
 		stays := slices.ContainsFunc(r.subnets, func(one namedOne[ibm.Subnet]) bool { return one.handle.ID() == s.ID })
 		leaves := !stays && r.graph.Names(infrav1.KindSubnet, s.ID) && !r.graph.IsYours(infrav1.KindSubnet, s.ID)
 		if leaves && is.Overlaps(wanted) {
-			r.ranged[name] = true
 			return &fault.Error{Class: fault.Busy, Err: fmt.Errorf("subnet %s has some of the addresses %s until it is deleted, as it has left the "+
 				"spec. A load balancer that names no subnets leaves it when there is another subnet: if there is none, add one to "+
 				"spec.vpcSubnets that has other addresses", s.Name, cidr)}

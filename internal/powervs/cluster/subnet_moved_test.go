@@ -88,3 +88,20 @@ func TestSubnets_leaveBesideALoadBalancerOfTheUsersOwn(t *testing.T) {
 		})
 	}
 }
+
+// A new subnet with a range that the service refuses waits for no old one. The load balancer leaves those as if it did: they can't be
+// deleted under it.
+func TestSubnets_leaveBesideOneWithARangeThatIsRefused(t *testing.T) {
+	t.Parallel()
+	f := powervstest.Start(t)
+	c := f.CreateCluster("demo", func(c *infrav1.IBMPowerVSCluster) {
+		c.Spec.VPCSubnets = []infrav1.Subnet{{Name: "one"}, {Name: "two"}}
+	})
+	f.UntilReady(c)
+	powervstest.Change(f, c, func(c *infrav1.IBMPowerVSCluster) {
+		c.Spec.VPCSubnets = []infrav1.Subnet{{Name: "one"}, {Name: "ranged", Zone: "us-south-1", Ipv4CidrBlock: "192.168.9.0/24"}}
+	})
+	f.UntilReason(c, infrav1.VPCSubnetReadyCondition, "Invalid", "")
+	f.Eventually(func() []string { return f.Made(sim.KindSubnet) }).Should(ConsistOf("one"))
+	f.Expect(f.Called("vpc.deleteSubnet")).To(Equal(1))
+}

@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"slices"
+	"strings"
 
 	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
 	"github.com/bedplate/bedplate/internal/powervs/powervstest"
@@ -52,6 +53,14 @@ var rows = map[string]row{
 			c.Spec.VPCSecurityGroups = []infrav1.VPCSecurityGroup{{Name: "web", Rules: []infrav1.VPCSecurityGroupRule{port(443, anyone)}}}
 		},
 		changed: slices.Concat(defaultKeys, []string{"securityGroup/web", webRule}),
+	},
+	"the load balancer moves": {
+		change: func(*infrav1.IBMPowerVSCluster, powervstest.Own) {}, keys: defaultKeys,
+		later: func(c *infrav1.IBMPowerVSCluster) {
+			c.Spec.VPCSubnets = []infrav1.Subnet{{Name: "ranged", Zone: "us-south-1", Ipv4CidrBlock: "10.240.0.128/25"}, {Name: "free"}}
+		},
+		changed: append(slices.DeleteFunc(slices.Clone(defaultKeys), func(key string) bool { return strings.HasPrefix(key, "subnet/") }),
+			"subnet/ranged", "subnet/free"),
 	},
 	"by ID": {
 		change: func(c *infrav1.IBMPowerVSCluster, own powervstest.Own) {
