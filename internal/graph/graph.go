@@ -166,9 +166,6 @@ func (g *Graph) Title(key string) string { return g.known(key).Title }
 // Param is a parameter that was chosen for the resource under a key; empty if there is none.
 func (g *Graph) Param(key, name string) string { return g.known(key).Params[name] }
 
-// Attempted reports whether a create under a key wasn't answered yet, so that there may be a resource whose ID isn't known.
-func (g *Graph) Attempted(key string) bool { return g.known(key).State == ledgerv1.Pending }
-
 // Names reports whether the ledger has a resource under any key, or lacks it and nothing proves whose it is: status keeps showing both.
 func (g *Graph) Names(kind, id string) bool {
 	for _, e := range g.ledger.Entries {

@@ -20,8 +20,8 @@ func (d decision) obtain() Step {
 		return d.conclude()
 	}
 	switch {
-	case d.w.Before != "":
-		return Step{Verb: WaitBefore, Phase: phases.WaitsFor(d.w.Before), Ends: true}
+	case d.w.Before != "" && d.e.State != ledgerv1.Pending: // what was attempted is searched for: that may wait for this
+		return d.waitBefore()
 	case d.isNowhere():
 		return d.locate()
 	case d.w.Claim.Uses:
@@ -50,6 +50,8 @@ func (d decision) obtain() Step {
 		return ends(d.w.Unproven[slices.Min(slices.Collect(maps.Keys(d.w.Unproven)))])
 	case !d.w.Tagged && d.e.Token != "": // a round without an attempt follows: in that one it is known whose everything is
 		return d.drop(Forget, phases.Waiting("the last attempt to create the %s made nothing: another one follows", d.e.Kind))
+	case d.w.Before != "":
+		return d.waitBefore()
 	case len(doubtful) > 0 && d.seeks():
 		return d.seek()
 	case d.oursElsewhere(doubtful) != "":
@@ -72,6 +74,10 @@ func (d decision) obtain() Step {
 		return ends(d.ambiguous(others))
 	}
 	return d.begin()
+}
+
+func (d decision) waitBefore() Step {
+	return Step{Verb: WaitBefore, Phase: phases.WaitsFor(d.w.Before), Ends: true}
 }
 
 func (d decision) takeTurn() (Step, bool) {

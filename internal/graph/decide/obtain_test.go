@@ -53,6 +53,29 @@ func TestObtain_doesNotCloseACycleInTheLedger(t *testing.T) {
 	}
 }
 
+// What an attempt has made is found whatever it comes after, and stays where it is. That may wait until it isn't there any more, or until it is
+// known that there is none. Only another attempt waits for what comes before.
+func TestObtain_searchesForWhatWasAttemptedWhateverItComesAfter(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	for _, tagged := range []bool{true, false} {
+		w := traits{tagged: tagged, claims: []uint8{claimCreateNamed}}.wish(claimCreateNamed)
+		w.Before, w.Fresh.After, w.Ledger = "new", []string{"new"}, map[string]*ledgerv1.Entry{"old": {}}
+		pending := w.Fresh
+		pending.State, pending.Token, pending.At, pending.After = ledgerv1.Pending, "1", stampOf(3), []string{"old"}
+		g.Expect(Next(w, nil, Sight{Began: epoch}, epoch).Verb).To(Equal(WaitBefore))
+		g.Expect(Next(w, &pending, Sight{Began: epoch}, epoch).Verb).To(Equal(LookByName))
+		made := Thing{ID: "2", Phase: phases.Ready()}
+		if tagged {
+			made.Tag = Tag{Owner: w.Owner, Key: w.Key}
+		}
+		found := Next(w, &pending, Sight{Began: epoch, Listed: true, List: []Thing{made}, ID: "2", Object: &made}, epoch)
+		g.Expect(found.Entry).To(HaveValue(And(HaveField("ID", "2"), HaveField("After", []string{"old", "new"}))))
+		none := map[bool]Verb{true: WaitBefore, false: Forget}
+		g.Expect(Next(w, &pending, Sight{Began: epoch, Listed: true, Twice: true}, epoch).Verb).To(Equal(none[tagged]))
+	}
+}
+
 // An attempt that made nothing leaves the ledger also if the name is another one's, which may keep it.
 func TestObtain_forgetsAnAttemptWhoseNameAnotherOneHas(t *testing.T) {
 	t.Parallel()

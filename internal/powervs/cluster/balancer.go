@@ -161,12 +161,12 @@ func (r *resources) comesFirst(s namedOne[ibm.Subnet]) bool {
 	return s.handle.ID() != "" || !r.ranged[s.name]
 }
 
-// aroundBalancer are the VPC, and what a load balancer is put into. One that exists, or may, comes after the subnets that come first, if
+// aroundBalancer are the VPC, and what a load balancer is put into. One that exists comes after the subnets that come first, if
 // there are any. Until these are there it stays where it is, and so does what it is in. The user's own is where the user has put it.
 func (r *resources) aroundBalancer(key string, spec infrav1.VPCLoadBalancerSpec) []graph.Ref {
 	after, id := []graph.Ref{r.vpc}, r.graph.ID(key)
 	inAll := len(spec.Subnets) == 0 && spec.ID == "" && !r.graph.IsYours(infrav1.KindLoadBalancer, id)
-	moves := (id != "" || r.graph.Attempted(key)) && slices.ContainsFunc(r.subnets, r.comesFirst)
+	moves := id != "" && slices.ContainsFunc(r.subnets, r.comesFirst)
 	for _, s := range r.subnets {
 		named := slices.ContainsFunc(spec.Subnets, func(v infrav1.VPCResource) bool { return isOne(v, s.name, s.handle) })
 		if named || inAll && (r.comesFirst(s) || !moves) {

@@ -105,3 +105,20 @@ func TestSubnets_leaveBesideOneWithARangeThatIsRefused(t *testing.T) {
 	f.Eventually(func() []string { return f.Made(sim.KindSubnet) }).Should(ConsistOf("one"))
 	f.Expect(f.Called("vpc.deleteSubnet")).To(Equal(1))
 }
+
+// A load balancer whose create has made nothing is in no subnet.
+func TestSubnets_waitForNoLoadBalancerThatWasNotMade(t *testing.T) {
+	t.Parallel()
+	f := powervstest.StartCloud(t)
+	f.RunProvider(powervstest.Poll, powervstest.Settle)
+	f.Fault(simulator.Fault{
+		Operation: "vpc.createLoadBalancer", Kind: simulator.FaultHang, Hold: metav1.Duration{Duration: 100 * time.Second},
+	})
+	c := f.CreateCluster("demo")
+	f.Eventually(func() int { return f.Called("vpc.createLoadBalancer") }).Should(Equal(1))
+	powervstest.Change(f, c, func(c *infrav1.IBMPowerVSCluster) {
+		c.Spec.VPCSubnets = []infrav1.Subnet{{Name: "ranged", Zone: "us-south-1", Ipv4CidrBlock: "10.240.0.128/25"}}
+	})
+	f.Eventually(func() []string { return f.Made(sim.KindSubnet) }).Should(ConsistOf("ranged"))
+	f.UntilReady(c)
+}
