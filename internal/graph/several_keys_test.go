@@ -116,11 +116,17 @@ func (s *story) claimed(w wanted) graph.Claim {
 		return graph.UseOrCreate(w.name)
 	case "UseFound":
 		return graph.UseFound(w.name, func(context.Context) (id string, err error) {
-			err = s.step(func() {
-				for _, t := range s.list(func(l *life) bool { return l.title == w.name }) {
-					id = t.id
-				}
-			})
+			var found []string
+			for range 2 { // one list may hide one of two that have the name, and the answer would change
+				err = errors.Join(err, s.step(func() {
+					for _, t := range s.list(func(l *life) bool { return l.title == w.name }) {
+						found = append(found, t.id)
+					}
+				}))
+			}
+			if len(found) > 0 {
+				id = slices.Min(found)
+			}
 			if err == nil && id == "" {
 				return none(s.t.Context())
 			}
