@@ -62,6 +62,9 @@ func (d decision) leave(then phases.Phase) Step {
 	if s, must := d.settles(); must {
 		return s
 	}
+	if !d.s.Twice { // a list may be wrong once
+		return d.look()
+	}
 	return d.drop(Forget, then)
 }
 

@@ -122,8 +122,8 @@ var rules = []struct {
 			return "it wasn't seen to be gone"
 		case e.At != nil && s.Began.Before(e.At.Add(w.Settle)):
 			return "the attempt hasn't settled"
-		case !w.Wanted && !s.Listed:
-			return "no other one was looked for"
+		case !w.Wanted && !s.Twice:
+			return "another one was looked for once only"
 		}
 		return ""
 	}},

@@ -141,7 +141,7 @@ func tableRows() []row {
 		}},
 		{"bound, ours", "on its way out", bound, Sight{ID: "2", Object: &deleting}},
 		{"bound, ours", "proven gone", bound, Sight{ID: "2"}},
-		{"bound, ours", "proven gone, and no other", bound, Sight{ID: "2", Listed: true}},
+		{"bound, ours", "proven gone, and twice no other", bound, Sight{ID: "2", Listed: true, Twice: true}},
 		{"bound, ours, of another ID than was proven", "without a tag", edited, Sight{ID: "2", Object: &strange}},
 		{"bound, ours", "its tag is missing", bound, Sight{ID: "2", Object: &strange, Compared: true}},
 		{"bound, ours, of another provider", "without a tag", takenOver, Sight{ID: "2", Object: &strange, Compared: true}},
