@@ -48,7 +48,8 @@ func (d decision) obtain() Step {
 	switch {
 	case len(d.w.Unproven) > 0:
 		return ends(d.w.Unproven[slices.Min(slices.Collect(maps.Keys(d.w.Unproven)))])
-	case !d.w.Tagged && d.e.Token != "": // a round without an attempt follows: in that one it is known whose everything is
+	case d.e.Token != "" && (!d.w.Tagged || d.w.Before != ""):
+		// A round without an attempt follows: in that one it is known whose everything is, and nothing is held by what there isn't.
 		return d.drop(Forget, phases.Waiting("the last attempt to create the %s made nothing: another one follows", d.e.Kind))
 	case d.w.Before != "":
 		return d.waitBefore()
