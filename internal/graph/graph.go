@@ -312,7 +312,7 @@ func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, err error
 		report.add(ReadyCondition, "", several, phases.Of(err))
 	}
 	g.remove(ctx, report)
-	if err := g.findUsers(ctx); err != nil {
+	if err := g.findUsers(ctx, report); err != nil {
 		report.add(ReadyCondition, "", several, phases.Of(err))
 	}
 	g.reportUnproven(report)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph/decide"
 	"github.com/bedplate/bedplate/internal/graph/phases"
@@ -120,14 +121,25 @@ func (g *Graph) sweep(ctx context.Context) error {
 }
 
 // findUsers enters into the ledger whatever else carries the owner's ID, if something couldn't be deleted because it is in use: an older
-// ledger may lack what uses it, and the sweep comes only when that is gone.
-func (g *Graph) findUsers(ctx context.Context) error {
-	if !g.inUse {
+// ledger may lack what uses it, and the sweep comes only when that is gone. It waits until all services answer, as the sweep does.
+func (g *Graph) findUsers(ctx context.Context, report *report) error {
+	if !g.inUse || len(report.stopped) > 0 {
 		return nil
 	}
 	before := maps.Clone(g.ledger.Entries)
-	if err := g.look(ctx); err != nil || maps.Equal(before, g.ledger.Entries) {
+	if err := g.look(ctx); err != nil {
 		return err
+	}
+	for key, e := range g.ledger.Entries { // a list may show what is gone, poll by poll
+		if before[key] == e {
+			continue
+		}
+		if _, _, found, err := g.tagOf(ctx, ledgerv1.OutsideID{Kind: e.Kind, ID: e.ID, Scope: e.Scope}); err == nil && !found {
+			delete(g.ledger.Entries, key)
+		}
+	}
+	if maps.Equal(before, g.ledger.Entries) {
+		return nil
 	}
 	return g.ledger.Write(ctx)
 }

@@ -388,6 +388,8 @@ func (r *round[T]) delete(ctx context.Context, id string, in Scope) error {
 	case fault.Conflict: // another operation on it is in progress, or something uses it
 		r.g.inUse = true
 		return &fault.Error{Class: fault.Busy, Err: err}
+	case fault.Busy: // the same, unless the service has too much to do
+		r.g.inUse = r.g.inUse || !fault.IsOverload(err)
 	}
 	return err
 }
