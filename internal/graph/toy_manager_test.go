@@ -174,7 +174,7 @@ func newManager(t *testing.T) crashtest.World {
 	w.untouched = func() error {
 		for i := range 3 {
 			if m.records[fmt.Sprintf("theirs-%d", i)] == nil {
-				return errors.New("a record of somebody else is gone")
+				return errors.New("a record of another owner is gone")
 			}
 		}
 		for _, r := range m.records {

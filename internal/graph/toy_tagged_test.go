@@ -52,7 +52,7 @@ func newTagged(t *testing.T) crashtest.World {
 	}
 	w.untouched = func() error {
 		if now := w.service.things[theirs.id]; now == nil || now.deleting {
-			return errors.New("a thing of somebody else is gone")
+			return errors.New("a thing of another owner is gone")
 		}
 		return nil
 	}

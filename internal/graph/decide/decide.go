@@ -204,7 +204,11 @@ func (d decision) vanished() Step {
 	if s, back := d.mayComeBack(); back {
 		return s
 	}
-	return d.drop(Forget, phases.Waiting("%s %s was deleted outside Bedplate and is created again", e.Kind, e.ID))
+	then := "is created again"
+	if d.w.Claim.Uses {
+		then = "is replaced by your own"
+	}
+	return d.drop(Forget, phases.Waiting("%s %s was deleted outside Bedplate and %s", e.Kind, e.ID, then))
 }
 
 func missing(kind, id string) phases.Phase {

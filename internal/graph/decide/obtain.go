@@ -50,7 +50,7 @@ func (d decision) obtain() Step {
 		return ends(d.w.Unproven[slices.Min(slices.Collect(maps.Keys(d.w.Unproven)))])
 	case d.e.Token != "" && (!d.w.Tagged || d.w.Before != ""):
 		// A round without an attempt follows: in that one it is known whose everything is, and nothing is held by what there isn't.
-		return d.drop(Forget, phases.Waiting("the last attempt to create the %s made nothing: another one follows", d.e.Kind))
+		return d.drop(Forget, phases.Waiting("the last attempt to create the %s made nothing", d.e.Kind))
 	case d.w.Before != "":
 		return d.waitBefore()
 	case len(doubtful) > 0 && d.seeks():
