@@ -2,7 +2,6 @@ package controller_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -20,38 +19,7 @@ import (
 func TestGroup_thatOnlyOthersHoldGetsNoCentralAgain(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	var last atomic.Pointer[resourcev1.ResourceGroup]
-	var behind atomic.Int32
-	f.faults.Get = func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-		group, is := object.(*resourcev1.ResourceGroup)
-		if is && behind.CompareAndSwap(1, 2) {
-			last.Load().DeepCopyInto(group)
-			return nil
-		}
-		err := c.Get(ctx, key, object, options...)
-		if is && err == nil && !group.DeletionTimestamp.IsZero() && len(group.Finalizers) == 2 {
-			last.Store(group.DeepCopy())
-		}
-		return err
-	}
-	f.faults.Patch = func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-		err := c.Patch(ctx, object, patch, options...)
-		group, is := object.(*resourcev1.ResourceGroup)
-		if is && err == nil && !group.DeletionTimestamp.IsZero() && len(group.Finalizers) == 1 && behind.CompareAndSwap(0, 1) {
-			return errors.New("the answer is lost") // so that it is reconciled again
-		}
-		return err
-	}
-	f.run()
-	group := f.group("blue", func(g *resourcev1.ResourceGroup) { g.Finalizers = []string{"example.com/backup"} })
-	f.host("blue", 2, func(r *resourcev1.ManagedResource) { r.Spec.State = resourcev1.Isolated }) // it counts, and has no rows
-	f.becomes(group, resourcev1.CentralReadyCondition, metav1.ConditionTrue, "")
-	f.Eventually(func(g Gomega) {
-		g.Expect(f.client.Get(t.Context(), client.ObjectKeyFromObject(group), group)).To(Succeed())
-		g.Expect(group.Status.ManagedResourceCount).To(BeEquivalentTo(1))
-	}).Should(Succeed())
-	f.Expect(f.client.Delete(t.Context(), group)).To(Succeed())
-	f.Eventually(behind.Load).Should(BeEquivalentTo(2))
+	group := f.deletedBehind(1, func(g *resourcev1.ResourceGroup) { g.Finalizers = []string{"example.com/backup"} })
 	f.Consistently(func() string { return fmt.Sprintf("%s/ovn-%s", f.dir, group.UID) }, "4s").ShouldNot(BeADirectory())
 	f.Expect(f.client.Get(t.Context(), client.ObjectKeyFromObject(group), group)).To(Succeed())
 	f.Expect(group.Finalizers).To(ConsistOf("example.com/backup"))
