@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/examples"
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
@@ -109,14 +111,28 @@ func halfMade(e *ends) {
 	e.UntilReady(e.CreateMachine("demo", "worker-1", []byte("#cloud-config"), ofWorkers))
 	waiting := e.CreateMachine("demo", "worker-2", []byte("#cloud-config"), ofWorkers)
 	e.UntilReason(waiting, infrav1.InstanceProvisionedCondition, "Quota", "")
-	bmmtest.Change(e.Fixture, waiting, func(m *infrav1.NvidiaBMMMachine) { // no further attempt while the test reads
-		metav1.SetMetaDataAnnotation(&m.ObjectMeta, clusterv1.PausedAnnotation, "")
-	})
-	e.UntilTrue(waiting, clusterv1.PausedCondition)
+	e.pauseBetweenAttempts(waiting)
 	bmmtest.Change(e.Fixture, object, func(c *infrav1.NvidiaBMMCluster) {
 		c.Spec.Subnets = append(c.Spec.Subnets, infrav1.SubnetSpec{Name: "new", PrefixLength: ptr.To[int32](16)})
 	})
 	e.UntilReason(object, infrav1.SubnetsReadyCondition, "Quota", "")
+}
+
+// pauseBetweenAttempts pauses a machine whose creates are refused when none is under way: the ledger of a paused one keeps what was attempted.
+func (e *ends) pauseBetweenAttempts(object *infrav1.NvidiaBMMMachine) {
+	e.t.Helper()
+	e.Eventually(func() bool {
+		bmmtest.Change(e.Fixture, object, func(m *infrav1.NvidiaBMMMachine) {
+			metav1.SetMetaDataAnnotation(&m.ObjectMeta, clusterv1.PausedAnnotation, "")
+		})
+		e.UntilTrue(object, clusterv1.PausedCondition)
+		if !slices.ContainsFunc(e.Ledger(object).Spec.Entries, func(entry ledgerv1.Entry) bool { return entry.State == ledgerv1.Pending }) {
+			return true
+		}
+		bmmtest.Change(e.Fixture, object, func(m *infrav1.NvidiaBMMMachine) { delete(m.Annotations, clusterv1.PausedAnnotation) })
+		e.UntilReason(object, infrav1.InstanceProvisionedCondition, "Quota", "")
+		return false
+	}).Should(BeTrue())
 }
 
 const changed = `
