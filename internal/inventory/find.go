@@ -17,6 +17,23 @@ func (v *Inventory[C, T]) Find(
 	return s.matching(v.Clock.Now(), v.ago(3*v.Interval), match), nil
 }
 
+// Since returns the items that match by the newest list, without a call. It isn't ok if that list began before a time, or if not all of it
+// was kept.
+func (v *Inventory[C, T]) Since(api C, site string, began time.Time, match func(*T) bool) (found []T, ok bool) {
+	s := v.shelf(api, site)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.short || s.listed.Before(began) {
+		return nil, false
+	}
+	for _, known := range s.items {
+		if match(&known.item) {
+			found = append(found, known.item)
+		}
+	}
+	return found, true
+}
+
 // Refresh lists a site, unless the newest list began after a time. All callers meanwhile share the list.
 func (v *Inventory[C, T]) Refresh(ctx context.Context, api C, site string, since time.Time) error {
 	return v.update(ctx, site, v.shelf(api, site), since, v.mention)

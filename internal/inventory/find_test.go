@@ -65,6 +65,31 @@ func TestRefresh_isOneListForAllWhoWait(t *testing.T) {
 	f.Expect(lists).To(Equal(2))
 }
 
+func TestSince_isOfAListThatIsNewAndWhole(t *testing.T) {
+	t.Parallel()
+	f := start(t, 1000, interval)
+	since := func(began time.Time) bool {
+		found, ok := f.inventory.Since(f.api, site, began, name(id(1)))
+		if ok {
+			f.Expect(found).To(ConsistOf(HaveField("ID", id(1))))
+		}
+		return ok
+	}
+	f.Expect(since(time.Time{}.Add(1))).To(BeFalse(), "there is no list yet")
+	f.Expect(f.status(0)).To(Equal("Ready"))
+	listed := f.clock.Now()
+	f.Expect(since(listed)).To(BeTrue())
+	f.Expect(since(listed.Add(1))).To(BeFalse())
+	f.inventory.Keep = 100 << 10
+	f.Expect(f.status(2)).To(Equal("Ready"))
+	f.clock.Step(2 * interval)
+	f.Expect(f.status(2)).To(Equal("Ready"))
+	f.Expect(since(listed)).To(BeFalse(), "not all of it is kept")
+	lists, gets := f.calls()
+	f.Expect(lists).To(Equal(2))
+	f.Expect(gets).To(BeZero())
+}
+
 func TestForget_endsTheListsOfALogin(t *testing.T) {
 	t.Parallel()
 	f := start(t, 1, interval)

@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
@@ -53,6 +55,9 @@ type Instance struct {
 	inventory *inventory.Inventory
 	kind      *graph.Kind[bmm.Instance]
 	handle    *graph.Handle[bmm.Instance]
+	// deleted is when the owner was deleted; searched: its deletion has looked for what else is the owner's.
+	deleted  *metav1.Time
+	searched bool
 	// got is the instance as last read in this reconcile, on deletion too.
 	got *bmm.Instance
 }
@@ -79,7 +84,7 @@ func Open(
 	ctx context.Context, engine *graph.Engine, owner graph.Owner, secret string, api *bmm.Client, inventory *inventory.Inventory, reports *Reports,
 	machine Machine,
 ) (*Instance, error) {
-	i := &Instance{machine: machine, engine: engine, reports: reports, api: api, inventory: inventory}
+	i := &Instance{machine: machine, engine: engine, reports: reports, api: api, inventory: inventory, deleted: owner.GetDeletionTimestamp()}
 	i.kind = KindOf(api)
 	i.kind.Scope, i.kind.Find, i.kind.Delete = i.scope, i.find, i.delete
 	i.kind.Get = func(ctx context.Context, id string, in graph.Scope) (*bmm.Instance, error) {
@@ -96,10 +101,19 @@ func Open(
 }
 
 // find lists by name. What came of an attempt without an answer may have got another name since, and is searched for by its label, too.
+// A deletion looks twice: the first list is the one that all machines share, if it began after the owner was deleted. What the owner
+// has outside was made before that.
 func (i *Instance) find(ctx context.Context, k graph.Key) ([]bmm.Instance, error) {
-	site := k.Scope[infrav1.KindSite]
+	site, attempted := k.Scope[infrav1.KindSite], i.ID() == "" && k.Token != ""
+	if i.deleted != nil && !attempted && !i.searched {
+		i.searched = true
+		isOwners := func(o *bmm.Instance) bool { return tag.FromLabels(o.Labels).Owner == k.Owner }
+		if found, ok := i.inventory.Since(i.api, site, i.deleted.Add(time.Second), isOwners); ok { // the API server's times have whole seconds
+			return found, nil
+		}
+	}
 	found, err := i.api.Instances(ctx, bmm.InstanceFilter{SiteID: site, Name: i.machine.InstanceName()})
-	if err != nil || i.ID() != "" || k.Token == "" {
+	if err != nil || !attempted {
 		return found, err
 	}
 	labelled, err := i.api.Instances(ctx, bmm.InstanceFilter{SiteID: site, Query: k.Owner})

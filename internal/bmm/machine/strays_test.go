@@ -78,3 +78,25 @@ func TestDelete_ofARenamedInstanceWhoseCreateHadNoAnswer(t *testing.T) {
 	f.Expect(f.Called("createInstance")).To(Equal(1))
 	f.Expect(f.Sim.State().Instances).To(BeEmpty())
 }
+
+// An older ledger lacks an instance whose name is another one by now, so that no list by name shows it. The list that all machines share does.
+func TestDelete_ofAStrayWithAnotherName(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.StartPaced(t, 4*time.Second, bmmtest.Settle, func(w *sim.Config) {
+		w.Times.InstanceDelete.Duration = 3 * time.Second * time.Duration(w.Speed) // so that a list begins after the machine is deleted
+	})
+	all := machines(f, 2)
+	object, other := all[0], all[1]
+	pause(f, other)
+	for _, i := range f.Sim.State().Instances {
+		if i.ID == other.Status.InstanceID {
+			labels := maps.Clone(i.Labels)
+			labels[tag.LabelOwner] = f.OwnerID(object)
+			_, err := f.API().UpdateInstance(t.Context(), sim.DefaultSiteID, i.ID, bmm.InstanceUpdateRequest{Labels: &labels})
+			f.Expect(err).NotTo(HaveOccurred())
+		}
+	}
+	f.Delete(object)
+	f.UntilGone(object)
+	f.Expect(f.Sim.State().Instances).To(BeEmpty())
+}
