@@ -27,7 +27,7 @@ import (
 	"github.com/bedplate/bedplate/internal/version"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // tested are the systems that the tests are about: each further one makes the help longer, and --system necessary.
 var tested = catalogue{bmmSystem, hydrazineSystem}

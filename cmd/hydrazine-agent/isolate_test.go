@@ -96,7 +96,7 @@ func TestIsolate_overtakesItsAttach(t *testing.T) {
 	d.Expect(grpcstatus.Code(err)).To(Equal(codes.Aborted), "%v", err)
 	watched("a new generation", func(r *agentv1.Report) bool { return r.GetPorts()[2].GetGeneration() > late.GetGeneration() })
 	_, err = d.attach("pf2hpf", "h4", time.Hour)
-	d.Expect(err).NotTo(HaveOccurred(), "decided anew")
+	d.Expect(err).NotTo(HaveOccurred(), "decided again")
 }
 
 // TestIsolate_keepsTheBridgeUntilConnectionsAreForgotten: only there another agent finds which ones.

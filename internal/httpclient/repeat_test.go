@@ -160,7 +160,7 @@ func TestRepetitions_endWithTheCallsTime(t *testing.T) {
 		s = &script{steps: []step{dropped}}
 		_, err = s.client(t).Get(ctx)
 		g.Expect(err).To(HaveOccurred())
-		g.Expect(s.at).To(BeEmpty(), "nobody waits for it any more")
+		g.Expect(s.at).To(BeEmpty(), "no caller waits for it any more")
 	})
 }
 

@@ -236,7 +236,7 @@ func TestInstance_thatIsGoneTakesExactlyItsNode(t *testing.T) {
 	f.Expect(f.site.Vanish(cloudtest.InstanceID(3))).To(Succeed())
 	f.Eventually(f.nodes).Should(ConsistOf(f.name(0), f.name(2), f.name(3)))
 	f.Eventually(func() []string { return f.events.of(f.name(3)) }).Should(
-		Equal([]string{ReasonNotFound}), "a Ready node stays, and somebody is told")
+		Equal([]string{ReasonNotFound}), "a Ready node stays, and an event says so")
 	f.untilAsked(f.asked.yes, 20, f.name(0), f.name(2))
 	f.Expect(f.nodes()).To(ConsistOf(f.name(0), f.name(2), f.name(3)))
 	f.Expect(f.asked.count(f.asked.no)).To(HaveLen(1))

@@ -106,7 +106,7 @@ func TestFNN_saysWhichPrefixDoesNotFitTheBlock(t *testing.T) {
 				c.Spec.VPCPrefixes[0] = infrav1.VPCPrefixSpec{Name: "masters-2", CIDR: "127.100.3.0/28"}
 			})
 			f.UntilReady(object)
-			f.Expect(f.Called("createVpcPrefix")).To(Equal(2), "nobody was asked for what can't be")
+			f.Expect(f.Called("createVpcPrefix")).To(Equal(2), "what can't be isn't asked for")
 		})
 	}
 }

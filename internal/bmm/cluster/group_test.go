@@ -147,7 +147,7 @@ func TestGroup_thatAnOldInventoryDetachesIsAttachedAgain(t *testing.T) {
 		{"description", 2, func(f *bmmtest.Fixture, c *infrav1.NvidiaBMMCluster) {
 			bmmtest.Change(f, c, func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC.Description = "new" })
 		}},
-		{"labels that somebody else changed", 3, func(f *bmmtest.Fixture, c *infrav1.NvidiaBMMCluster) {
+		{"labels that another client changed", 3, func(f *bmmtest.Fixture, c *infrav1.NvidiaBMMCluster) {
 			labels := f.Sim.State().VPCs[0].Labels
 			labels["team"] = "b"
 			_, err := f.API().UpdateVPC(t.Context(), sim.DefaultSiteID, c.Status.VPCID, bmm.VPCUpdateRequest{Labels: &labels})

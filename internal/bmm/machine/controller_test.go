@@ -103,7 +103,7 @@ func TestMachine_canBeDeletedInEveryPhase(t *testing.T) {
 			f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Waiting", "is P")
 			return object
 		}},
-		{"after a create that nobody answered", nil, func(f *bmmtest.Fixture) *infrav1.NvidiaBMMMachine {
+		{"after a create that wasn't answered", nil, func(f *bmmtest.Fixture) *infrav1.NvidiaBMMMachine {
 			f.UntilReady(f.CreateCluster("demo"))
 			f.Fault(simulator.Fault{Operation: "createInstance", Kind: simulator.FaultLoseAnswer})
 			f.Refuse(http.StatusServiceUnavailable, "listInstances")

@@ -41,7 +41,7 @@ func TestGroup_isAttachedToTheInstanceInAVPCOfTheUsersOwn(t *testing.T) {
 
 	_, err := f.API().UpdateInstance(t.Context(), sim.DefaultSiteID, object.Status.InstanceID, bmm.InstanceUpdateRequest{NetworkSecurityGroupID: ptr.To("")})
 	f.Expect(err).NotTo(HaveOccurred())
-	f.Eventually(attached(f)).Should(Equal(own), "what somebody detached is attached again")
+	f.Eventually(attached(f)).Should(Equal(own), "what was detached is attached again")
 	f.Eventually(func() []string { return f.Events(object, "Changing") }).Should(ContainElement(
 		And(ContainSubstring(object.Status.InstanceID), ContainSubstring("networkSecurityGroupId: add "+own))))
 

@@ -149,7 +149,7 @@ func TestHealth_repairingIsNotFailing(t *testing.T) {
 			f.Expect(f.Called("createInstance")).To(Equal(1))
 			f.Expect(f.Called("deleteInstance")).To(BeZero())
 			f.Eventually(func() []string { return f.Events(object, reason) }).Should(
-				And(ContainElement(ContainSubstring(string(status))), HaveEach(HavePrefix("Normal "))), "nobody is warned")
+				And(ContainElement(ContainSubstring(string(status))), HaveEach(HavePrefix("Normal "))), "there is no warning")
 		})
 	}
 }

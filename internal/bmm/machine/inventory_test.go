@@ -50,10 +50,10 @@ func TestInventory_oneListServesAllMachines(t *testing.T) {
 	f.Expect(ready).To(HaveKeyWithValue("createInstance", number))
 	f.Expect(ready["getInstance"]).To(BeNumerically("<=", number), "at most one look at each until it is ready")
 
-	f.Eventually(func() int { return f.Called("listInstances") }).Should(BeNumerically(">=", ready["listInstances"]+8), "somebody goes on looking")
+	f.Eventually(func() int { return f.Called("listInstances") }).Should(BeNumerically(">=", ready["listInstances"]+8), "the site is still listed")
 	steady := instanceCalls(f)
 	steady["listInstances"] = ready["listInstances"]
-	f.Expect(steady).To(Equal(ready), "and nobody at a single one")
+	f.Expect(steady).To(Equal(ready), "and no instance is read by its ID")
 
 	for _, object := range all {
 		f.Delete(object)

@@ -181,7 +181,7 @@ func TestASiteWithoutItsAgent_blocksAndRollsBack(t *testing.T) {
 		after := b.server.State()
 		b.Expect(after.VPCs).To(Equal(before.VPCs))
 		b.Expect(after.Instances).To(HaveLen(len(before.Instances)))
-		b.Expect(b.status("site", sim.DefaultSiteID)).To(Equal("Registered"), "nobody has noticed")
+		b.Expect(b.status("site", sim.DefaultSiteID)).To(Equal("Registered"), "it isn't noticed")
 
 		b.Expect(b.server.SetSite(sim.DefaultSiteID, sim.SiteOffline)).To(Succeed())
 		b.Expect(b.status("site", sim.DefaultSiteID)).To(Equal("Error"))

@@ -174,7 +174,7 @@ func TestPatchedInstances_lagBehindTheInventory(t *testing.T) {
 		b.Expect(answer[api.Instance](b, 200, "GET", path, nil).IsUpdatePending).To(BeFalse())
 
 		answer[nothing](b, 200, "PATCH", path, fields{"triggerReboot": true})
-		b.Expect(b.status("instance", instance.ID)).To(Equal("Ready"), "nobody has seen it reboot yet")
+		b.Expect(b.status("instance", instance.ID)).To(Equal("Ready"), "its reboot isn't seen yet")
 		b.pass(3 * time.Minute)
 		b.Expect(b.status("instance", instance.ID)).To(Equal("Rebooting"))
 		b.pass(5 * time.Minute)

@@ -22,7 +22,7 @@ func TestIdentity_isKeptAndNeverShown(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(i.request("dpu1")).To(Equal(request))
 	g.Expect(i.request("dpu2")).NotTo(Equal(request))
-	g.Expect(i.file(keyFile)).NotTo(BeAnExistingFile(), "nobody has signed it yet")
+	g.Expect(i.file(keyFile)).NotTo(BeAnExistingFile(), "it isn't signed yet")
 
 	blue, err := central.NewAuthority("blue")
 	g.Expect(err).NotTo(HaveOccurred())

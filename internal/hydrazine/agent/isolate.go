@@ -23,28 +23,28 @@ func (a *Agent) isolate(ctx context.Context, wanted *ledger.Ledger) error {
 		}
 	}
 	other, unknown := a.database.Other(wanted.Network.Group)
-	nobody := len(hosts) == 0
-	err := errors.Join(unknown, a.uncut(wanted), a.noteZones(keep, nobody || other), a.database.Release(ctx, keep, isolated))
-	if nobody || other {
+	empty := len(hosts) == 0
+	err := errors.Join(unknown, a.uncut(wanted), a.noteZones(keep, empty || other), a.database.Release(ctx, keep, isolated))
+	if empty || other {
 		err = errors.Join(err, a.daemon.Stop(ctx))
 	}
-	if err == nil && (nobody || other) {
-		err = a.deleteIntegration(ctx, nobody)
+	if err == nil && (empty || other) {
+		err = a.deleteIntegration(ctx, empty)
 	}
 	if err == nil {
-		err = a.forget(ctx, nobody)
+		err = a.forget(ctx, empty)
 	}
 	if err != nil {
 		return err
 	}
 	clear(a.stale)
-	a.swept = a.swept || a.ownsAll(nobody)
+	a.swept = a.swept || a.ownsAll(empty)
 	return nil
 }
 
 // deleteIntegration forgets the connections before, too: after a kill the next agent wouldn't find their zones.
-func (a *Agent) deleteIntegration(ctx context.Context, nobody bool) error {
-	if err := a.forget(ctx, nobody); err != nil {
+func (a *Agent) deleteIntegration(ctx context.Context, empty bool) error {
+	if err := a.forget(ctx, empty); err != nil {
 		return err
 	}
 	return a.database.DeleteIntegration(ctx)
@@ -91,13 +91,13 @@ func (a *Agent) noteZones(keep map[string]string, all bool) error {
 
 // ownsAll reports whether all tracked connections belong to a network that no host has. In the kernel other programs have
 // some too.
-func (a *Agent) ownsAll(nobody bool) bool {
-	return nobody && a.options.DatapathType == userspaceDatapath
+func (a *Agent) ownsAll(empty bool) bool {
+	return empty && a.options.DatapathType == userspaceDatapath
 }
 
 // forget flushes tracked connections: all, or those of the zones that were noted.
-func (a *Agent) forget(ctx context.Context, nobody bool) error {
-	all := a.ownsAll(nobody)
+func (a *Agent) forget(ctx context.Context, empty bool) error {
+	all := a.ownsAll(empty)
 	if len(a.stale) == 0 && (a.swept || !all) {
 		return nil
 	}

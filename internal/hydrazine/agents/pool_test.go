@@ -67,7 +67,7 @@ func (s *scripted) Watch(
 	s.at = append(s.at, time.Now())
 	switch {
 	case len(s.at) <= s.deaf:
-		return nil, errors.New("nobody is there")
+		return nil, errors.New("no agent is there")
 	case len(s.at) > 1000: // a watch without pauses gets no further
 		<-ctx.Done()
 	}
@@ -101,7 +101,7 @@ func TestPool_dialsAgainSoon(t *testing.T) {
 	p := NewPool(t.Context(), Config{Port: 1, Heartbeat: time.Second, Credentials: insecure.NewCredentials(),
 		Dial: func(context.Context, string) (net.Conn, error) {
 			dialled.Add(1)
-			return nil, errors.New("nobody is there")
+			return nil, errors.New("no agent is there")
 		}})
 	_, _ = p.Report("192.0.2.1")
 	// gRPC's own pauses come to ten seconds after five attempts.

@@ -87,7 +87,7 @@ func TestState_tellsHowEverythingIs(t *testing.T) {
 	pool := agents.NewPool(t.Context(), agents.Config{Port: 1, Heartbeat: time.Second, Credentials: insecure.NewCredentials(),
 		Dial: func(ctx context.Context, _ string) (net.Conn, error) {
 			<-ctx.Done()
-			return nil, errors.New("nobody is there")
+			return nil, errors.New("no agent is there")
 		}})
 	_, err := pool.Report("192.0.2.1")
 	g.Expect(err).To(MatchError(agents.ErrUnheard))

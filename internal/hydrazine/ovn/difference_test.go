@@ -133,7 +133,7 @@ func TestDifference(t *testing.T) {
 			wanted:     []model.Model{wantedSwitch("p"), wantedPort("p")},
 			operations: []string{"mutate Logical_Switch 1 [{ports delete {[{5}]}}]"},
 		},
-		"a port on somebody else's switch": {
+		"a port on another owner's switch": {
 			found:  []model.Model{foundPort(2, "p"), foundSwitch(), foreign, foreignPort(3, "q")},
 			wanted: []model.Model{wantedSwitch("p"), wantedPort("p")},
 			operations: []string{

@@ -107,11 +107,11 @@ func TestApply_replacesAMemberOfTheSameName(t *testing.T) {
 	g, c := NewWithT(t), newCentral(t)
 	n := c.northbound()
 	apply(t, n, network(t, member(2)))
-	anew := member(2)
-	anew.UID = "another"
-	g.Expect(apply(t, n, network(t, anew))).To(BeNumerically(">", 10))
-	g.Expect(c.contents()).To(HaveLen(len(network(t, anew).Rows())))
-	g.Expect(apply(t, n, network(t, anew))).To(BeZero())
+	fresh := member(2)
+	fresh.UID = "another"
+	g.Expect(apply(t, n, network(t, fresh))).To(BeNumerically(">", 10))
+	g.Expect(c.contents()).To(HaveLen(len(network(t, fresh).Rows())))
+	g.Expect(apply(t, n, network(t, fresh))).To(BeZero())
 }
 
 func TestApply_repairsWhatWasChangedByHand(t *testing.T) {
@@ -244,7 +244,7 @@ func TestSync_waitsForTheSouthboundDatabase(t *testing.T) {
 	n := c.northbound()
 	short, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	g.Expect(n.Sync(short)).To(MatchError(context.DeadlineExceeded), "nobody makes the database's first row")
+	g.Expect(n.Sync(short)).To(MatchError(context.DeadlineExceeded), "the database's first row isn't made")
 
 	synced := make(chan error, 1)
 	go func() { synced <- n.Sync(soon(t)) }()

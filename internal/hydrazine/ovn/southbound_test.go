@@ -30,7 +30,7 @@ func TestSouthbound_tellsWhoHasAPort(t *testing.T) {
 	apply(t, n, network(t, member(2)))
 	g.Expect(n.Sync(soon(t))).To(Succeed())
 	g.Eventually(changed, patience).Should(Receive(Equal("Port_Binding")))
-	g.Expect(binding()).To(BeZero(), "nobody has it")
+	g.Expect(binding()).To(BeZero(), "no chassis has it")
 
 	c.sbctl("chassis-add", "dpu-2", "geneve", "127.0.0.2", "--", "chassis-add", "dpu-1", "geneve", "127.0.0.1", "--", "lsp-bind", port, "dpu-2")
 	g.Eventually(binding, patience).Should(Equal(ovn.Binding{Chassis: "dpu-2", Up: true}))

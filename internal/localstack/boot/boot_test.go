@@ -64,7 +64,7 @@ func TestPowerOn_bootsAControlPlaneAndAWorker(t *testing.T) {
 	l.rack.PowerOff(worker.ID)
 	g.Expect(l.dir+"/"+worker.ID).NotTo(BeADirectory(), "its disk is erased")
 	g.Eventually(func() corev1.ConditionStatus { return ready(ctx, client, "node-2") }).
-		WithTimeout(patience).Should(Equal(corev1.ConditionUnknown), "nobody sends its heartbeat")
+		WithTimeout(patience).Should(Equal(corev1.ConditionUnknown), "no kubelet sends its heartbeat")
 	expectHeartbeat(ctx, t, client, "node-1")
 	g.Expect(readySince(ctx, t, client, "node-1")).To(BeTemporally("==", since), "it has been Ready all the time")
 

@@ -43,21 +43,21 @@ func TestAttach(t *testing.T) {
 		err        error
 		p0, p1     uint64 // generations afterwards
 	}{
-		"a renewal keeps the generation":                    {"p0", 11, host("a", red), nil, 11, 11},
-		"another end of the tunnels keeps it too":           {"p0", 11, host("a", otherIP), nil, 11, 11},
-		"another relay keeps it too":                        {"p0", 11, host("a", relayed), nil, 11, 11},
-		"so does another certificate":                       {"p0", 11, host("a", renewed), nil, 11, 11},
-		"so does another host":                              {"p0", 11, withMAC(host("a", red)), nil, 11, 11},
-		"another resource is refused":                       {"p0", 11, host("c", red), ErrHeld, 11, 11},
-		"another logical port has a new one":                {"p0", 11, Assignment{Network: red, Resource: "uid-a", LogicalPort: "port-c"}, nil, 12, 11},
-		"another southbound gives all a new one":            {"p0", 11, host("a", moved), nil, 12, 12},
-		"an older generation is refused":                    {"p0", 10, host("a", red), ErrGeneration, 11, 11},
-		"a newer generation is refused":                     {"p0", 12, host("a", red), ErrGeneration, 11, 11},
-		"another group is refused":                          {"p2", 10, host("c", blue), ErrOtherGroup, 11, 11},
-		"so it is for who has the port":                     {"p0", 11, host("a", blue), ErrOtherGroup, 11, 11},
-		"a resource with another port is refused":           {"p2", 10, host("a", red), ErrSecondPlace, 11, 11},
-		"a logical port that another one has is refused":    {"p2", 10, Assignment{Network: red, Resource: "uid-c", LogicalPort: "port-a"}, ErrSecondPlace, 11, 11},
-		"a port that nobody has ends with a new generation": {"p2", 10, host("c", red), nil, 11, 11},
+		"a renewal keeps the generation":                     {"p0", 11, host("a", red), nil, 11, 11},
+		"another end of the tunnels keeps it too":            {"p0", 11, host("a", otherIP), nil, 11, 11},
+		"another relay keeps it too":                         {"p0", 11, host("a", relayed), nil, 11, 11},
+		"so does another certificate":                        {"p0", 11, host("a", renewed), nil, 11, 11},
+		"so does another host":                               {"p0", 11, withMAC(host("a", red)), nil, 11, 11},
+		"another resource is refused":                        {"p0", 11, host("c", red), ErrHeld, 11, 11},
+		"another logical port has a new one":                 {"p0", 11, Assignment{Network: red, Resource: "uid-a", LogicalPort: "port-c"}, nil, 12, 11},
+		"another southbound gives all a new one":             {"p0", 11, host("a", moved), nil, 12, 12},
+		"an older generation is refused":                     {"p0", 10, host("a", red), ErrGeneration, 11, 11},
+		"a newer generation is refused":                      {"p0", 12, host("a", red), ErrGeneration, 11, 11},
+		"another group is refused":                           {"p2", 10, host("c", blue), ErrOtherGroup, 11, 11},
+		"so it is for who has the port":                      {"p0", 11, host("a", blue), ErrOtherGroup, 11, 11},
+		"a resource with another port is refused":            {"p2", 10, host("a", red), ErrSecondPlace, 11, 11},
+		"a logical port that another one has is refused":     {"p2", 10, Assignment{Network: red, Resource: "uid-c", LogicalPort: "port-a"}, ErrSecondPlace, 11, 11},
+		"a port that no host has ends with a new generation": {"p2", 10, host("c", red), nil, 11, 11},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

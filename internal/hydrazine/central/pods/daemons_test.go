@@ -349,7 +349,7 @@ func TestPod_getsNewCertificates(t *testing.T) {
 		g.Expect(f.get(blue, secret)).To(Succeed())
 		g.Expect(secret.Data).To(HaveLen(len(old)))
 	}).Should(Succeed())
-	f.Expect(after.TLS).NotTo(BeIdenticalTo(before.TLS), "who is connected connects anew")
+	f.Expect(after.TLS).NotTo(BeIdenticalTo(before.TLS), "clients that are connected reconnect")
 	for name, data := range old {
 		if strings.Contains(name, "-ca.") {
 			f.Expect(secret.Data).To(HaveKeyWithValue(name, data))

@@ -62,7 +62,7 @@ func TestCentral_isWhereItsPodIs(t *testing.T) {
 	f.Expect(c.Listen).To(Equal("pssl:6642:[10.244.0.7]"))
 	f.Expect(c.ForDPUs).To(HavePrefix("ssl:172.18.0.2:3"), "the node port")
 	f.Expect(c.Authority).NotTo(BeNil())
-	f.Expect(f.runtime.Ensure(t.Context(), blue)).To(Equal(c), "so that nobody connects anew")
+	f.Expect(f.runtime.Ensure(t.Context(), blue)).To(Equal(c), "so that no client reconnects")
 
 	f.quiet()
 	f.say(p, "10.244.0.7", corev1.ConditionFalse)

@@ -169,7 +169,7 @@ func TestReplace_tellsTheDifference(t *testing.T) {
 	f.Expect(heard[:2]).To(ConsistOf("modified b@25 0", "deleted c@9 0"), "neither can be resumed from")
 	f.Expect(heard[2]).To(Equal("until 30"))
 	_, err := ahead.Next(t.Context(), long)
-	f.Expect(err).To(MatchError(feed.ErrExpired), "nobody knows what happened between 15 and 30")
+	f.Expect(err).To(MatchError(feed.ErrExpired), "what happened between 15 and 30 isn't known")
 	e, err := behind.Next(t.Context(), long)
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(e.Version).To(BeZero())
