@@ -18,7 +18,7 @@ func (v *Inventory[C, T]) Find(
 }
 
 // Since returns the items that match by the newest list, without a call. It isn't ok if that list began before a time, or if not all of it
-// was kept.
+// was kept. What we have changed meanwhile is as the list has shown it.
 func (v *Inventory[C, T]) Since(api C, site string, began time.Time, match func(*T) bool) (found []T, ok bool) {
 	s := v.shelf(api, site)
 	s.mu.Lock()
@@ -29,6 +29,11 @@ func (v *Inventory[C, T]) Since(api C, site string, began time.Time, match func(
 	for _, known := range s.items {
 		if match(&known.item) {
 			found = append(found, known.item)
+		}
+	}
+	for _, change := range s.stale {
+		if change.was != nil && match(change.was) {
+			found = append(found, *change.was)
 		}
 	}
 	return found, true

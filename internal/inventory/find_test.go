@@ -90,6 +90,33 @@ func TestSince_isOfAListThatIsNewAndWhole(t *testing.T) {
 	f.Expect(gets).To(BeZero())
 }
 
+// What is being changed isn't on the shelf until the next list, but it isn't gone.
+func TestSince_hasWhatWasTouched(t *testing.T) {
+	t.Parallel()
+	f := start(t, 3, interval)
+	f.Expect(f.status(0)).To(Equal("Ready"))
+	listed := f.clock.Now()
+	f.clock.Step(1)
+	since := func() []toy {
+		f.inventory.Touch(f.api, site, id(1))
+		found, ok := f.inventory.Since(f.api, site, listed, name(id(1)))
+		f.Expect(ok).To(BeTrue())
+		return found
+	}
+	f.Expect(since()).To(HaveLen(1))
+	f.Expect(since()).To(HaveLen(1))
+
+	release := f.hold(t, "")
+	ended := make(chan error, 1)
+	go func() { ended <- f.inventory.Refresh(f.ctx, f.api, site, f.clock.Now()) }()
+	f.Eventually(func() int { lists, _ := f.calls(); return lists }).Should(Equal(2))
+	f.clock.Step(1)
+	f.Expect(since()).To(HaveLen(1))
+	release()
+	f.Eventually(ended).Should(Receive(BeNil()))
+	f.Expect(since()).To(HaveLen(1), "the list has it, and is of before the change")
+}
+
 func TestForget_endsTheListsOfALogin(t *testing.T) {
 	t.Parallel()
 	f := start(t, 1, interval)

@@ -115,7 +115,14 @@ type shelf[C Login, T any] struct {
 	// asked is when a caller last asked about an item.
 	asked map[string]time.Time
 	// stale are items that we have changed since they were seen.
-	stale map[string]time.Time
+	stale map[string]change[T]
+}
+
+// change of an item by us.
+type change[T any] struct {
+	at time.Time
+	// was is the item as the newest list has shown it; nil if it hasn't.
+	was *T
 }
 
 type seen[T any] struct {
@@ -169,8 +176,7 @@ func (v *Inventory[C, T]) Touch(api C, site, id string) {
 	s := v.shelf(api, site)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.drop(id)
-	s.stale[id] = v.Clock.Now()
+	s.outdate(id, v.Clock.Now())
 	s.moves(v.Clock.Now())
 }
 
@@ -242,7 +248,7 @@ func (v *Inventory[C, T]) shelf(api C, site string) *shelf[C, T] {
 		v.forgetLogin(api)
 		s = &shelf[C, T]{
 			service: &v.service, listing: make(chan struct{}, 1),
-			items: map[string]seen[T]{}, stale: map[string]time.Time{}, asked: map[string]time.Time{},
+			items: map[string]seen[T]{}, stale: map[string]change[T]{}, asked: map[string]time.Time{},
 		}
 		v.shelves[at] = s
 	}

@@ -34,11 +34,10 @@ func (s *shelf[C, T]) take(began, ended, forget time.Time, list []T, err error) 
 			s.put1(known.item, known.at)
 		}
 	}
-	for id, since := range s.stale {
-		if since.After(began) {
-			s.drop(id)
-		} else {
-			delete(s.stale, id)
+	for id, change := range s.stale {
+		delete(s.stale, id)
+		if change.at.After(began) {
+			s.outdate(id, change.at)
 		}
 	}
 	if first {
@@ -176,6 +175,16 @@ func (s *shelf[C, T]) put1(item T, at time.Time) {
 func (s *shelf[C, T]) drop(id string) {
 	s.bytes -= s.items[id].bytes
 	delete(s.items, id)
+}
+
+// outdate an item that we have changed since it was seen.
+func (s *shelf[C, T]) outdate(id string, at time.Time) {
+	change := change[T]{at: at, was: s.stale[id].was}
+	if known, ok := s.items[id]; ok {
+		change.was = &known.item
+	}
+	s.stale[id] = change
+	s.drop(id)
 }
 
 // wasKept reports whether an item would have been kept the last time.
