@@ -20,7 +20,7 @@ func (d decision) obtain() Step {
 		return d.conclude()
 	}
 	switch {
-	case d.w.Before != "" && d.e.State != ledgerv1.Pending: // what was attempted is searched for: that may wait for this
+	case d.w.Before != "" && d.e.State != ledgerv1.Pending && d.e.Token == "": // what was attempted is searched for: that may wait for this
 		return d.waitBefore()
 	case d.isNowhere():
 		return d.locate()
