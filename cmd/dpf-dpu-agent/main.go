@@ -45,7 +45,7 @@ func command() *cobra.Command {
 	flags.DurationVar(&config.Interval, "interval", 2*time.Second, "How often the flows of chains are looked at. Changes of Open vSwitch's "+
 		"database are seen at once.")
 	// Each DPU has one, for objects in all namespaces, and none is asked by the API server.
-	for _, name := range []string{"leader-elect", "leader-election-namespace", "leader-identity", "namespace", "webhook-port", "concurrency"} {
+	for _, name := range []string{"leader-elect", "leader-elect-lease-duration", "leader-election-namespace", "leader-identity", "namespace", "webhook-port", "concurrency"} {
 		_ = flags.MarkHidden(name)
 	}
 	return command

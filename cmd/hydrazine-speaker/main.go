@@ -53,7 +53,7 @@ func main() {
 		func(ctx context.Context, options *manager.Options) error { return run(ctx, options, f) })
 	f.add(command.Flags())
 	// Every replica speaks, about objects that are in no namespace, and none is asked by the API server.
-	for _, name := range []string{"leader-elect", "leader-election-namespace", "leader-identity", "namespace", "webhook-port"} {
+	for _, name := range []string{"leader-elect", "leader-elect-lease-duration", "leader-election-namespace", "leader-identity", "namespace", "webhook-port"} {
 		_ = command.Flags().MarkHidden(name)
 	}
 	if err := command.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {

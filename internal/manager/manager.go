@@ -44,8 +44,6 @@ const (
 	// GracefulShutdown is how long everything but creates may take to end. With the longest create it has to be shorter than what
 	// the Pod's grace period leaves, so that the lease is released.
 	GracefulShutdown = 5 * time.Second
-	// renewDeadline is controller-runtime's: a leader outlives an API server that is away for ten seconds.
-	renewDeadline = 10 * time.Second
 	// reconcileTimeout is longer than any single call.
 	reconcileTimeout = 5 * time.Minute
 )
@@ -69,19 +67,22 @@ type Options struct {
 	LeaderElection          bool
 	LeaderElectionNamespace string
 	LeaderIdentity          string
-	Concurrency             int
-	Creates                 int
-	KubeQPS                 float32
-	KubeBurst               int
-	OutsideQPS              float64
-	OutsideBurst            int
-	OTLPEndpoint            string
-	Poll, Settle            time.Duration
-	CreateTimeout           time.Duration
-	egress                  egress.Flags
-	clusterCIDRs            []string
-	logging                 *logsv1.LoggingConfiguration
-	checks                  []func() error // of the flags that the program has
+	// LeaseDuration of the leader election. A leader tries to renew the lease for two thirds of it, and outlives an API server that is
+	// away for that long.
+	LeaseDuration time.Duration
+	Concurrency   int
+	Creates       int
+	KubeQPS       float32
+	KubeBurst     int
+	OutsideQPS    float64
+	OutsideBurst  int
+	OTLPEndpoint  string
+	Poll, Settle  time.Duration
+	CreateTimeout time.Duration
+	egress        egress.Flags
+	clusterCIDRs  []string
+	logging       *logsv1.LoggingConfiguration
+	checks        []func() error // of the flags that the program has
 }
 
 // ServerCommand is the command line of a program that reconciles nothing: every replica works, and each of its clients' calls
@@ -164,6 +165,8 @@ func (o *Options) addControllerFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "Namespace of the lease. Without it the manager's own.")
 	flags.StringVar(&o.LeaderIdentity, "leader-identity", "", "Name of this replica in the lease, such as that of its Pod: restarted under it, "+
 		"a leader is leader again at once. No other replica may have it. Without it each start has a name of its own.")
+	flags.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", 15*time.Second, "How long another replica waits, after the leader was heard of "+
+		"last, before it takes over. A leader that can't reach the API server for two thirds of it ends.")
 	flags.IntVar(&o.Concurrency, "concurrency", 10, "Objects of one kind that are reconciled at the same time.")
 	flags.DurationVar(&o.Poll, "poll-interval", 30*time.Second, "Poll interval for resources that are not ready yet.")
 	o.checks = append(o.checks, o.checkController)
@@ -204,6 +207,9 @@ func (o *Options) New(scheme *runtime.Scheme) (ctrl.Manager, error) {
 		LeaderElectionID:              o.Name,
 		LeaderElectionNamespace:       o.LeaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 ptr.To(o.LeaseDuration),
+		RenewDeadline:                 ptr.To(o.renewDeadline()),
+		RetryPeriod:                   ptr.To(o.LeaseDuration * 2 / 15),
 		GracefulShutdownTimeout:       ptr.To(o.CreateTimeout + GracefulShutdown),
 		PprofBindAddress:              o.ProfilerAddress,
 		HealthProbeBindAddress:        "0", // see ports
@@ -212,7 +218,7 @@ func (o *Options) New(scheme *runtime.Scheme) (ctrl.Manager, error) {
 	}
 	if o.LeaderElection && o.LeaderIdentity != "" {
 		if options.LeaderElectionResourceLockInterface, err = resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock,
-			o.LeaderElectionNamespace, o.Name, resourcelock.ResourceLockConfig{Identity: o.LeaderIdentity}, config, renewDeadline); err != nil {
+			o.LeaderElectionNamespace, o.Name, resourcelock.ResourceLockConfig{Identity: o.LeaderIdentity}, config, o.renewDeadline()); err != nil {
 			return nil, fmt.Errorf("make the lock of the leader election: %w", err)
 		}
 	}
@@ -241,6 +247,8 @@ func (o *Options) New(scheme *runtime.Scheme) (ctrl.Manager, error) {
 	}
 	return o.traced(mgr)
 }
+
+func (o *Options) renewDeadline() time.Duration { return o.LeaseDuration * 2 / 3 }
 
 // Webhooks registers a system's webhooks, unless they are turned off. Every replica serves them, leader or not, and is ready
 // only when it does.

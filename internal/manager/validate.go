@@ -15,9 +15,11 @@ import (
 const (
 	// Beyond these a poll interval is a busy loop, or never over: some pauses are ten times as long.
 	shortestPoll, longestPoll = 10 * time.Millisecond, 24 * time.Hour
-	shortestCreate            = time.Second
-	highestPort               = math.MaxUint16
-	atLeastOne                = "at least 1"
+	// A lease that is renewed more often costs the API server more than it is worth, and one that is longer makes a takeover too late.
+	shortestLease, longestLease = 5 * time.Second, 10 * time.Minute
+	shortestCreate              = time.Second
+	highestPort                 = math.MaxUint16
+	atLeastOne                  = "at least 1"
 )
 
 // validate the values of all flags that the program has, before anything is started.
@@ -47,6 +49,8 @@ func (o *Options) checkController() error {
 			"used with --leader-election-namespace"),
 		flagcheck.That("leader-identity", o.LeaderIdentity, o.LeaderIdentity == "" || len(validation.IsDNS1123Subdomain(o.LeaderIdentity)) == 0,
 			"the name of a Pod"),
+		flagcheck.That("leader-elect-lease-duration", o.LeaseDuration, o.LeaseDuration >= shortestLease && o.LeaseDuration <= longestLease,
+			fmt.Sprintf("at least %s and at most %s", shortestLease, longestLease)),
 		flagcheck.That("webhook-port", o.WebhookPort, o.WebhookPort >= 0 && o.WebhookPort <= highestPort,
 			fmt.Sprintf("a port, at most %d, or 0 for no webhooks", highestPort)),
 		flagcheck.That("concurrency", o.Concurrency, o.Concurrency >= 1, atLeastOne),

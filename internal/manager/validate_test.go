@@ -31,6 +31,7 @@ func TestFlags_thatWouldPanicHangOrTurnAGuaranteeOffAreRefusedAtStart(t *testing
 		"--kube-api-qps=0", "--kube-api-qps=-2", "--kube-api-qps=NaN", "--kube-api-burst=0",
 		"--webhook-port=-1", "--webhook-port=65536",
 		`--namespace="Two Words"`, `--leader-election-namespace="a/b"`, `--leader-identity="one"`,
+		"--leader-elect-lease-duration=0s", "--leader-elect-lease-duration=4s", "--leader-elect-lease-duration=1h",
 		`--health-addr="9440"`, `--health-addr=""`, `--metrics-addr=""`, `--metrics-addr="localhost"`, `--profiler-address="6060"`,
 		`--allowed-endpoints="https://bmm.example.com"`, `--allowed-endpoints="10.1.2.3/8"`, `--cluster-cidrs="10.96.0.1"`,
 		`--otlp-endpoint="collector:4317"`, `--otlp-endpoint="http://"`,

@@ -127,11 +127,13 @@ func TestProcess_cutsNoCreateOff(t *testing.T) {
 				c.Times.Create.Duration = time.Duration(float64(row.creates) * c.Speed)
 			}), t: t}
 			f.prepare()
-			flags := []string{"--namespace=" + f.Namespace, "--leader-election-namespace=" + f.Namespace, "--settle=1m", "--create-timeout=30s"}
+			flags := []string{"--namespace=" + f.Namespace, "--leader-election-namespace=" + f.Namespace, "--settle=1m", "--create-timeout=30s",
+				"--leader-elect-lease-duration=20s"}
 			first := f.process(testenv.Kubeconfig(t), flags...)
 			m := f.createMachine("worker-1")
 			f.Eventually(func() int { return f.Called("createInstance") }).Should(Equal(1))
 			holder := f.lease().Spec.HolderIdentity
+			f.Expect(f.lease().Spec.LeaseDurationSeconds).To(HaveValue(BeEquivalentTo(20)))
 			if row.ready {
 				f.process(testenv.Kubeconfig(t), flags...)
 			}
