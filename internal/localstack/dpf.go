@@ -105,7 +105,7 @@ func (s *Stack) StartDPF(ctx context.Context) (*DPF, error) {
 	life, end := context.WithCancel(context.Background())
 	s.dpf = &dpf{end: end}
 	operator := manager{
-		tool: DPFManager, namespace: dpfNamespace, serviceAccount: "bedplate-dpf-manager", port: 9520, plain: true, flags: []string{"--leader-identity=" + DPFManager},
+		tool: DPFManager, namespace: dpfNamespace, serviceAccount: "bedplate-dpf-manager", port: 9520, plain: true,
 		manifests: []fs.FS{dpfconfig.CRDs, dpfconfig.RBAC, dpfconfig.Admission, dpfconfig.Webhooks},
 	}
 	var kubeconfig string

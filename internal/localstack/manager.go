@@ -54,8 +54,9 @@ func (s *Stack) runManager(ctx context.Context, m manager, kubeconfig string, we
 			"--kubeconfig=" + kubeconfig,
 			"--health-addr=" + health,
 			"--metrics-addr=" + net.JoinHostPort(s.managementAddress(), strconv.Itoa(m.port+1)),
-			"--leader-election-namespace=" + m.namespace,
-			"--insecure-loopback-endpoints", // where the lab's simulators are
+			"--leader-election-namespace=" + m.namespace, "--leader-identity=" + m.name(),
+			"--leader-elect-lease-duration=1m", // a busy computer may keep the API server from answering
+			"--insecure-loopback-endpoints",    // where the lab's simulators are
 			"--poll-interval=1s",
 		}),
 	}, answersOK("http://"+health+"/readyz"))

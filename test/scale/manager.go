@@ -54,6 +54,7 @@ func (r *rig) runManager(ctx context.Context, name, account string, port int, fl
 		Name: name, Path: r.tools.Path(name), Log: filepath.Join(r.dir, name+".log"),
 		Args: slices.Concat([]string{
 			"--kubeconfig=" + kubeconfig, "--webhook-port=0", "--insecure-loopback-endpoints", "--leader-election-namespace=" + r.system.namespace,
+			"--leader-elect-lease-duration=1m", // a busy computer may keep the API server from answering
 			"--health-addr=" + at(port), "--metrics-addr=" + at(port+1), "--profiler-address=" + at(port+2),
 		}, flags),
 	})
