@@ -101,8 +101,8 @@ func Open(
 }
 
 // find lists by name. What came of an attempt without an answer may have got another name since, and is searched for by its label, too.
-// A deletion looks twice: the first list is the one that all machines share, if it began after the owner was deleted. What the owner
-// has outside was made before that.
+// So is, instead, what an older ledger lacks when the owner is deleted. That is looked for twice: the first list is the one that all machines
+// share, if it began after the deletion. What the owner has outside was made before that.
 func (i *Instance) find(ctx context.Context, k graph.Key) ([]bmm.Instance, error) {
 	site, attempted := k.Scope[infrav1.KindSite], i.ID() == "" && k.Token != ""
 	if i.deleted != nil && !attempted && !i.searched {
@@ -112,11 +112,15 @@ func (i *Instance) find(ctx context.Context, k graph.Key) ([]bmm.Instance, error
 			return found, nil
 		}
 	}
-	found, err := i.api.Instances(ctx, bmm.InstanceFilter{SiteID: site, Name: i.machine.InstanceName()})
+	byName, byLabel := bmm.InstanceFilter{SiteID: site, Name: i.machine.InstanceName()}, bmm.InstanceFilter{SiteID: site, Query: k.Owner}
+	if i.deleted != nil && !attempted {
+		return i.api.Instances(ctx, byLabel)
+	}
+	found, err := i.api.Instances(ctx, byName)
 	if err != nil || !attempted {
 		return found, err
 	}
-	labelled, err := i.api.Instances(ctx, bmm.InstanceFilter{SiteID: site, Query: k.Owner})
+	labelled, err := i.api.Instances(ctx, byLabel)
 	for _, l := range labelled {
 		if !slices.ContainsFunc(found, func(f bmm.Instance) bool { return f.ID == l.ID }) {
 			found = append(found, l)

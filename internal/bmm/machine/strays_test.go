@@ -1,7 +1,9 @@
 package machine_test
 
 import (
+	"context"
 	"maps"
+	"net/http"
 	"testing"
 	"time"
 
@@ -90,13 +92,33 @@ func TestDelete_ofAStrayWithAnotherName(t *testing.T) {
 	pause(f, other)
 	for _, i := range f.Sim.State().Instances {
 		if i.ID == other.Status.InstanceID {
-			labels := maps.Clone(i.Labels)
-			labels[tag.LabelOwner] = f.OwnerID(object)
-			_, err := f.API().UpdateInstance(t.Context(), sim.DefaultSiteID, i.ID, bmm.InstanceUpdateRequest{Labels: &labels})
-			f.Expect(err).NotTo(HaveOccurred())
+			giveTo(f, object, i)
 		}
 	}
 	f.Delete(object)
 	f.UntilGone(object)
 	f.Expect(f.Sim.State().Instances).To(BeEmpty())
+}
+
+// As TestDelete_ofAStrayWithAnotherName, where the ledger has nothing else: the machine is gone before the site is listed again.
+func TestDelete_atOnceOfAStrayWithAnotherName(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.StartPaced(t, 12*time.Second, bmmtest.Settle)
+	f.SetDefaultEventuallyTimeout(2 * time.Minute)
+	pause(f, machines(f, 1)[0])
+	f.Fault(simulator.Fault{Operation: "createInstance", Kind: simulator.FaultStatus, Status: http.StatusForbidden, Times: -1, Message: "maximum number"})
+	object := f.CreateMachine("demo", "another", userData)
+	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Quota", "")
+	giveTo(f, object, f.Sim.State().Instances[0])
+	f.Delete(object)
+	f.UntilGone(object)
+	f.Expect(f.Sim.State().Instances).To(BeEmpty())
+}
+
+// giveTo labels an instance as an owner's.
+func giveTo(f *bmmtest.Fixture, owner *infrav1.NvidiaBMMMachine, i bmm.Instance) {
+	labels := maps.Clone(i.Labels)
+	labels[tag.LabelOwner] = f.OwnerID(owner)
+	_, err := f.API().UpdateInstance(context.Background(), sim.DefaultSiteID, i.ID, bmm.InstanceUpdateRequest{Labels: &labels})
+	f.Expect(err).NotTo(HaveOccurred())
 }
