@@ -32,12 +32,12 @@ func TestMove_makesNothingAndFindsEverything(t *testing.T) {
 	})
 	f.UntilReady(cluster)
 	object := f.CreateMachine("demo", "worker-1", userData)
-	f.UntilReady(object)
+	f.UntilProvisioned(object)
 	was, wasCluster, before := object.DeepCopy(), cluster.DeepCopy(), writes(f)
 
 	managertest.Move(t, f.Client, nil, object, cluster)
 	f.UntilReady(cluster)
-	f.UntilReady(object)
+	f.UntilProvisioned(object)
 	f.Expect(object.UID).NotTo(Equal(was.UID))
 	f.Expect(object.Spec).To(Equal(was.Spec))
 	was.Status.Conditions, object.Status.Conditions = nil, nil

@@ -307,7 +307,7 @@ func TestTrouble_aCopiedObjectTouchesNothingOfTheOther(t *testing.T) {
 	f := bmmtest.Start(t)
 	f.UntilReady(f.CreateCluster("demo"))
 	machine := f.CreateMachine("demo", "worker-1", bootData)
-	f.UntilReady(machine)
+	f.UntilProvisioned(machine) // so that the copy shows the instance
 	text, err := json.Marshal(machine)
 	f.Expect(err).NotTo(HaveOccurred())
 	twin := f.CreateMachine("demo", "worker-2", bootData, func(m *infrav1.NvidiaBMMMachine) {
