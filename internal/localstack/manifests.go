@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bedplate/bedplate/internal/localstack/manifest"
@@ -28,6 +30,9 @@ const (
 	discoveryCheck = 100 * time.Millisecond
 	discoveryCall  = 5 * time.Second
 )
+
+// overload is how often and in which intervals an overloaded API server is asked again. It takes a minute to say that it is.
+var overload = wait.Backoff{Steps: 5, Duration: time.Second, Factor: 2}
 
 func onlyKinds(objects []*unstructured.Unstructured, kinds ...string) []*unstructured.Unstructured {
 	return slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
@@ -42,11 +47,33 @@ func (s *Stack) Apply(ctx context.Context, yaml []byte) error {
 		return err
 	}
 	for _, object := range objects {
-		if err := s.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership); err != nil {
+		err := retry.OnError(overload, overloaded, func() error {
+			return s.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership)
+		})
+		if err != nil {
 			return fmt.Errorf("apply %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
 	return nil
+}
+
+// overloaded is an answer of an API server that has too much to do on a busy computer, or whose webhook has. What was asked for may have
+// been done.
+func overloaded(err error) bool {
+	return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsInternalError(err)
+}
+
+// create creates an object that isn't there yet. An attempt whose answer says that the API server is overloaded may have created it.
+func create(ctx context.Context, c client.Client, object *unstructured.Unstructured) error {
+	tried := false
+	return retry.OnError(overload, overloaded, func() error {
+		err := c.Create(ctx, object)
+		if tried && apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		tried = true
+		return err
+	})
 }
 
 // install creates objects in the management cluster.
@@ -63,7 +90,7 @@ func install(ctx context.Context, c client.Client, server *rest.Config, objects 
 		group.SetLimit(installers)
 		for _, object := range part {
 			group.Go(func() error {
-				if err := c.Create(groupCtx, object); err != nil {
+				if err := create(groupCtx, c, object); err != nil {
 					return fmt.Errorf("create %s %s: %w", object.GetKind(), object.GetName(), err)
 				}
 				return nil

@@ -1,11 +1,19 @@
 package localstack
 
 import (
+	"context"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
 
 	"github.com/bedplate/bedplate/internal/localstack/manifest"
@@ -91,4 +99,41 @@ spec:
 	g.Expect(unlisted(kinds, []*metav1.APIResourceList{list("v1beta1", "MachineSet"), list("v1beta2", "Machine")})).
 		To(ConsistOf(kind("v1beta2")), "another kind of the same group doesn't count")
 	g.Expect(unlisted(kinds, []*metav1.APIResourceList{list("v1beta1", "MachineSet"), list("v1beta2", "MachineSet")})).To(BeEmpty())
+}
+
+// An API server that is overloaded has created an object although it answers that it ran out of time, or it hasn't.
+func TestCreate_goesOnWhereTheAPIServerIsOverloaded(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		late, committed bool
+		expect          types.GomegaMatcher
+	}{
+		"not created":   {late: true, expect: Succeed()},
+		"created":       {late: true, committed: true, expect: Succeed()},
+		"there already": {committed: true, expect: MatchError(apierrors.IsAlreadyExists, "already exists")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "demo"}}}
+			var attempts int
+			c := interceptor.NewClient(fake.NewFakeClient(), interceptor.Funcs{
+				Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+					attempts++
+					if attempts > 1 {
+						return c.Create(ctx, object, options...)
+					}
+					if test.committed {
+						g.Expect(c.Create(ctx, object.DeepCopyObject().(client.Object))).To(Succeed())
+					}
+					if test.late {
+						return apierrors.NewTimeoutError("request did not complete within requested timeout", 0)
+					}
+					return c.Create(ctx, object, options...)
+				},
+			})
+			g.Expect(create(t.Context(), c, object)).To(test.expect)
+			g.Expect(c.Get(t.Context(), client.ObjectKey{Name: "demo"}, &corev1.Namespace{})).To(Succeed())
+		})
+	}
 }
