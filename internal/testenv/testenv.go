@@ -148,8 +148,7 @@ func start(bin tools.Dir) {
 			filepath.Join(config, "powervs", "webhook", "manifests.yaml"),
 		}
 	}
-	// One processor for each: Go's scheduler takes up to a fifth more with two, and other packages have an API server, too.
-	for name, value := range map[string]string{"GOGC": strconv.Itoa(garbage), "GOMEMLIMIT": "2GiB", "GOMAXPROCS": "1"} {
+	for name, value := range map[string]string{"GOGC": strconv.Itoa(garbage), "GOMEMLIMIT": "2GiB"} {
 		if _, set := os.LookupEnv(name); !set { // for the API server and etcd alone: tests measure the memory of what they start
 			_ = os.Setenv(name, value)
 			defer os.Unsetenv(name)

@@ -124,7 +124,7 @@ func (r *dpfRig) startDPUs(ctx context.Context, i int) (*controlplane.ControlPla
 		return nil, err
 	}
 	cfg := r.controllers()
-	cfg.Name, cfg.Dir, cfg.PKI, cfg.Tools, cfg.Busy = dpuCluster(i), dir, keys, r.tools, true
+	cfg.Name, cfg.Dir, cfg.PKI, cfg.Tools = dpuCluster(i), dir, keys, r.tools
 	cfg.Address = r.block.Address(254, byte(10+i))
 	return controlplane.Start(ctx, cfg)
 }

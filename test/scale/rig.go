@@ -83,7 +83,7 @@ func (r *rig) start(ctx context.Context) error {
 // startPlane starts the management cluster, and makes its client.
 func (r *rig) startPlane(ctx context.Context, cfg controlplane.Config) (err error) {
 	cfg.Name, cfg.Dir, cfg.PKI = "management", filepath.Join(r.dir, "management"), pki.Dir(filepath.Join(r.dir, "pki"))
-	cfg.Tools, cfg.Address, cfg.Busy = r.tools, r.block.Address(254, 1), true
+	cfg.Tools, cfg.Address = r.tools, r.block.Address(254, 1)
 	if err := cfg.PKI.CreateAuthorities(); err != nil {
 		return err
 	}

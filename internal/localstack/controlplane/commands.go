@@ -12,18 +12,9 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/process"
 )
 
-// environment gives each program one processor where there is little traffic: a lab has many of them, and Go's scheduler takes a fifth more
-// with two.
-func (c Config) environment() []string {
-	if c.Busy {
-		return nil
-	}
-	return []string{"GOMAXPROCS=1"}
-}
-
 func apiserver(c Config) process.Command {
 	return process.Command{
-		Name: "kube-apiserver", Path: c.Tools.Path("kube-apiserver"), Log: c.log("kube-apiserver"), Env: c.environment(),
+		Name: "kube-apiserver", Path: c.Tools.Path("kube-apiserver"), Log: c.log("kube-apiserver"),
 		Args: append([]string{
 			"--bind-address=" + c.Address.String(),
 			"--advertise-address=" + c.Address.String(),
@@ -86,7 +77,7 @@ func (c *ControlPlane) controllerManager() (process.Command, error) {
 	}
 	return process.Command{
 		Name: "kube-controller-manager", Path: c.cfg.Tools.Path("kube-controller-manager"),
-		Log: c.cfg.log("kube-controller-manager"), Env: c.cfg.environment(),
+		Log:  c.cfg.log("kube-controller-manager"),
 		Args: append(args, c.cfg.ControllerManagerArgs...),
 	}, nil
 }
@@ -97,7 +88,7 @@ func (c *ControlPlane) scheduler() (process.Command, error) {
 		return process.Command{}, err
 	}
 	return process.Command{
-		Name: SchedulerTool, Path: c.cfg.Tools.Path(SchedulerTool), Log: c.cfg.log(SchedulerTool), Env: c.cfg.environment(),
+		Name: SchedulerTool, Path: c.cfg.Tools.Path(SchedulerTool), Log: c.cfg.log(SchedulerTool),
 		Args: []string{
 			"--kubeconfig=" + kubeconfig,
 			"--secure-port=0", // as the controller manager's

@@ -50,8 +50,6 @@ type Config struct {
 
 	EtcdMembers []string // client URLs of the etcd that this machine joins; empty: it starts one of its own
 
-	Busy bool // thousands of objects: its programs may have all processors
-
 	Scheduler bool // pods are bound to nodes
 
 	Audit bool // what Pods' programs write is recorded in AuditLog

@@ -97,7 +97,7 @@ func promote(ctx context.Context, client *clientv3.Client, id uint64) error {
 func etcd(c Config, state string, members []string) process.Command {
 	client := "https://" + hostPort(c.Address, EtcdPort)
 	return process.Command{
-		Name: "etcd", Path: c.Tools.Path("etcd"), Log: c.log("etcd"), Env: c.environment(),
+		Name: "etcd", Path: c.Tools.Path("etcd"), Log: c.log("etcd"),
 		Args: []string{
 			"--name=" + c.Member,
 			"--data-dir=" + filepath.Join(c.Dir, "etcd"),

@@ -103,7 +103,7 @@ func (f Fleet) Start() (*Kubelet, error) {
 			"--kubeconfig=" + f.Kubeconfig, "--manage-all-nodes", "--config=" + path,
 			"--node-lease-duration-seconds=" + strconv.Itoa(cmp.Or(f.LeaseSeconds, leaseSeconds)),
 		},
-		Env: []string{"GOMAXPROCS=1", "HOME=" + f.Dir},
+		Env: []string{"HOME=" + f.Dir},
 	})
 	if err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func kwok(config Config) (process.Command, error) {
 	return process.Command{
 		Name: "kubelet (kwok)", Path: config.Tools.Path(Tool), Args: args, Log: filepath.Join(config.Dir, "kubelet.log"),
 		// A KWOK configuration in the user's home folder is none of ours.
-		Env: []string{"GOMAXPROCS=1", "HOME=" + config.Dir},
+		Env: []string{"HOME=" + config.Dir},
 	}, nil
 }
 
